@@ -39,7 +39,9 @@ pub enum NicError {
     #[error("`{0}` is accessed more than once by a packet: its block answers one request")]
     Twice(String),
     /// It is not ready in its cycle.
-    #[error("`{what}` comes {late} cycles too late: raise `{key}` by as many, or shorten what it waits for")]
+    #[error(
+        "`{what}` comes {late} cycles too late: raise `{key}` by as many, or shorten what it waits for"
+    )]
     Late {
         /// The access, or the results.
         what: String,
@@ -216,7 +218,12 @@ impl<'a> Top<'a> {
     /// Everything that the program calls has a block.
     fn check(&self) -> Result<(), NicError> {
         const KNOWN: [&str; 7] = [
-            "get_rx_msg_info", "delivered", "credit_to_btx", "ctrl_pkt", "ack_pkt", "nack_pkt",
+            "get_rx_msg_info",
+            "delivered",
+            "credit_to_btx",
+            "ctrl_pkt",
+            "ack_pkt",
+            "nack_pkt",
             "grant_pkt",
         ];
         const KINDS: [&str; 4] = ["IfElseRaw", "DualPortRaw", "TxMsgPrio", "SrptScheduler"];
@@ -344,7 +351,8 @@ impl<'a> Top<'a> {
             into.insert("packet_i".into(), text);
         }
         if window < bits {
-            let unused = if window == 0 { frame } else { format!("{frame}[{}:0]", bits - window - 1) };
+            let unused =
+                if window == 0 { frame } else { format!("{frame}[{}:0]", bits - window - 1) };
             self.unused.push(unused);
         }
         let pipeline = &self.program.pipelines[INGRESS];
@@ -387,12 +395,18 @@ impl<'a> Top<'a> {
             Some(asked) => (asked.valid.clone(), asked.args.clone(), asked.results.clone()),
             None => ("1'b0".into(), vec!["'0".into(); 6], Vec::new()),
         };
-        let names = ["mark_received", "src_ip", "src_context", "tx_msg_id", "msg_len", "pkt_offset"];
+        let names =
+            ["mark_received", "src_ip", "src_context", "tx_msg_id", "msg_len", "pkt_offset"];
         let mut ports: Vec<String> =
             names.iter().zip(&args).map(|(name, arg)| format!(".{name}_i({arg})")).collect();
         let answers = [
-            ("fail", 1), ("rx_msg_id", 16), ("is_new_msg", 1), ("is_new_pkt", 1),
-            ("is_last_pkt", 1), ("ack_no", 9), ("is_done", 1),
+            ("fail", 1),
+            ("rx_msg_id", 16),
+            ("is_new_msg", 1),
+            ("is_new_pkt", 1),
+            ("is_last_pkt", 1),
+            ("ack_no", 9),
+            ("is_done", 1),
         ];
         for (at, (name, width)) in answers.into_iter().enumerate() {
             let wire = format!("info_{name}");
@@ -480,14 +494,14 @@ impl<'a> Top<'a> {
                 let mut ports = self.cell_port(
                     &name,
                     width,
-                    first,
+                    first.as_ref(),
                     &["index", "predicate", "op0", "data0", "op1", "data1"],
                     "",
                 );
                 if kind == "DualPortRaw" {
                     let second = self.asked(INGRESS, kind, "second", Some(instance))?;
                     let names = ["index", "op", "data"];
-                    ports.extend(self.cell_port(&name, width, second, &names, "second_"));
+                    ports.extend(self.cell_port(&name, width, second.as_ref(), &names, "second_"));
                 }
                 self.line(format!(
                     "{module} #(.Ids({rx}), .Width({width})) u_{name} (\n    .clk_i, .rst_ni, {}\n  );",
@@ -503,20 +517,20 @@ impl<'a> Top<'a> {
         &mut self,
         name: &str,
         width: u32,
-        asked: Option<Asked>,
+        asked: Option<&Asked>,
         args: &[&str],
         prefix: &str,
     ) -> Vec<String> {
         let value = format!("{name}_{prefix}value");
         self.wire(&value, width);
-        let valid = asked.as_ref().map_or("1'b0".to_owned(), |asked| asked.valid.clone());
+        let valid = asked.map_or("1'b0".to_owned(), |asked| asked.valid.clone());
         let mut ports = vec![format!(".{prefix}valid_i({valid})")];
         for (at, arg) in args.iter().enumerate() {
-            let given = asked.as_ref().map_or("'0", |asked| asked.args[at].as_str());
+            let given = asked.map_or("'0", |asked| asked.args[at].as_str());
             ports.push(format!(".{prefix}{arg}_i({given})"));
         }
         ports.push(format!(".{prefix}value_o({value})"));
-        match asked.as_ref().and_then(|asked| asked.results.first()) {
+        match asked.and_then(|asked| asked.results.first()) {
             Some(input) => drop(self.into[INGRESS].insert(input.clone(), value)),
             None => self.unused.push(value),
         }
@@ -544,16 +558,17 @@ impl<'a> Top<'a> {
         })?;
         let drops = self.all_later(
             &[
-                ("completed".into(), 1), ("completed_id".into(), id),
-                ("expired".into(), 1), ("expired_id".into(), id),
+                ("completed".into(), 1),
+                ("completed_id".into(), id),
+                ("expired".into(), 1),
+                ("expired_id".into(), id),
             ],
             behind,
         );
         let args = ["rx_msg_id", "remove", "rank", "granted", "grantable"];
         let args: Vec<String> =
             args.iter().zip(&asked.args).map(|(name, arg)| format!(".{name}_i({arg})")).collect();
-        let answers =
-            [("success", 1), ("prio_level", 8), ("rx_msg_id", 16), ("grant_offset", 16)];
+        let answers = [("success", 1), ("prio_level", 8), ("rx_msg_id", 16), ("grant_offset", 16)];
         let mut outs = Vec::new();
         for ((name, width), input) in answers.into_iter().zip(&asked.results) {
             let wire = format!("best_{name}");
@@ -568,7 +583,10 @@ impl<'a> Top<'a> {
             level.copied().unwrap_or(0),
             asked.valid,
             args.join(", "),
-            drops[2], drops[0], drops[1], drops[3],
+            drops[2],
+            drops[0],
+            drops[1],
+            drops[3],
             outs.join(", ")
         ));
         let answered = asked.cycle + 2;
@@ -617,7 +635,9 @@ impl<'a> Top<'a> {
             "tx_msg_prio #(.Ids({tx}), .ReadCycles({cycle})) u_prio (\n    .clk_i, .rst_ni,\n    \
              .grant_valid_i({} && prio_live), .grant_id_i(prio_tx_msg_id[{}:0]), \
              .grant_prio_i({}),\n    .read_valid_i({asked}), .prio_o(prio)\n  );",
-            grant[0], id - 1, grant[3]
+            grant[0],
+            id - 1,
+            grant[3]
         ));
         match read.as_ref().and_then(|read| read.results.first()) {
             Some(input) => drop(self.into[EGRESS].insert(input.clone(), "prio".into())),
@@ -632,16 +652,26 @@ impl<'a> Top<'a> {
         let id = tx.trailing_zeros().max(1);
         self.line("// Packetization (C3, C4, C8).");
         let submits = [
-            ("submit_valid_i", 1), ("submit_protocol_i", 8), ("submit_dst_ip_i", 32),
-            ("submit_dst_context_i", 16), ("submit_src_context_i", 16), ("submit_msg_len_i", 16),
+            ("submit_valid_i", 1),
+            ("submit_protocol_i", 8),
+            ("submit_dst_ip_i", 32),
+            ("submit_dst_context_i", 16),
+            ("submit_src_context_i", 16),
+            ("submit_msg_len_i", 16),
             ("submit_generation_i", 16 - id),
         ];
         submits.iter().for_each(|(name, width)| self.input(name, *width));
         self.input("cancel_valid_i", 1);
         self.input("cancel_id_i", id);
         for (name, width) in [
-            ("has_data", 1), ("take_data", 1), ("submit_ready", 1), ("submit_id", id),
-            ("submit_buf_ptr", 16), ("acked", 1), ("acked_id", id), ("gave_up", 1),
+            ("has_data", 1),
+            ("take_data", 1),
+            ("submit_ready", 1),
+            ("submit_id", id),
+            ("submit_buf_ptr", 16),
+            ("acked", 1),
+            ("acked_id", id),
+            ("gave_up", 1),
             ("gave_up_id", id),
         ] {
             self.wire(name, width);
@@ -649,9 +679,8 @@ impl<'a> Top<'a> {
         self.line("nano_pkg::egress_meta_t data_packet;");
         let names = ["valid", "tx_msg_id", "src_context", "pkts"];
         let delivered = self.ports_of("delivered", "delivered", &names)?;
-        let names = [
-            "valid", "tx_msg_id", "src_context", "rtx", "rtx_pkt_offset", "update", "new_credit",
-        ];
+        let names =
+            ["valid", "tx_msg_id", "src_context", "rtx", "rtx_pkt_offset", "update", "new_credit"];
         let credit = self.ports_of("credit_to_btx", "credit", &names)?;
         let submits: Vec<String> = submits.iter().map(|(name, _)| format!(".{name}")).collect();
         let text = format!(
@@ -674,8 +703,13 @@ impl<'a> Top<'a> {
         );
         self.line(text);
         for (name, width) in [
-            ("submit_ready", 1), ("submit_id", id), ("submit_buf_ptr", 16), ("acked", 1),
-            ("acked_id", id), ("gave_up", 1), ("gave_up_id", id),
+            ("submit_ready", 1),
+            ("submit_id", id),
+            ("submit_buf_ptr", 16),
+            ("acked", 1),
+            ("acked_id", id),
+            ("gave_up", 1),
+            ("gave_up_id", id),
         ] {
             let port = if name.starts_with("acked") || name.starts_with("gave_up") {
                 match name {
@@ -736,6 +770,7 @@ impl<'a> Top<'a> {
 
     fn departures(&mut self) -> Result<(), NicError> {
         self.input("tx_open_i", 1);
+        self.output("waits_o", 1, "has_control || has_data");
         self.line("// The arbiter, and the way out (C5).");
         self.wire("chosen", 1);
         self.line("nano_pkg::egress_meta_t packet;");

@@ -11,9 +11,7 @@ pub(super) mod exact;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use endpoint::{
-    Cx, Effects, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Purpose, Span, Stat, Submit,
-};
+use endpoint::{Effects, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit};
 use thiserror::Error;
 use units::{HostId, Time};
 
@@ -29,11 +27,6 @@ use super::packetization::{DataPacket, Outgoing, Packetization};
 use super::reassembly::Request;
 use p4::ir::{self, PipelineId};
 use p4::program::Program;
-
-const PATH: Purpose = Purpose::new("nano path");
-
-/// Draws for the path of one packet before they are given up.
-const PATH_TRIES: u64 = 16;
 
 /// What a program is told and says on ingress, in the order of `nano.p4`.
 const INGRESS_META: [&str; 15] = [
@@ -106,8 +99,6 @@ pub(super) struct Blocks {
     channels: BTreeSet<(HostId, u32)>,
     /// Control packets go only to hosts that have sent something.
     peers: BTreeSet<HostId>,
-    /// Packets sent, for the draws of paths.
-    departures: u64,
     frame: Vec<u8>,
     /// Messages that the program sends of its own, where somebody supplies their bytes.
     own: Option<VecDeque<OwnMessage>>,
@@ -194,7 +185,6 @@ impl Blocks {
             messages: BTreeMap::new(),
             channels: BTreeSet::new(),
             peers: BTreeSet::new(),
-            departures: 0,
             frame: Vec::new(),
             own: None,
             config,
@@ -398,23 +388,6 @@ impl Blocks {
         let offset = u64::from(data.pkt_offset) * u64::from(PAYLOAD);
         let rest = len.saturating_sub(offset).min(u64::from(PAYLOAD));
         Span { msg: id, offset, len: rest as u32 }
-    }
-
-    /// The path of the next packet: a draw for each, or one for each message, or one for each flow,
-    /// since what a program knows of a flow it knows of its path.
-    pub(super) fn path(&mut self, cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
-        let paths = cx.net.paths(dst);
-        if paths <= 1 {
-            return 0;
-        }
-        self.departures += 1;
-        let n = if self.config.spray { self.departures } else { 0 };
-        let part = if self.units.sets_flows() { u64::from(dst.0) } else { msg.0 };
-        let draws = if self.config.spray { cx.draw } else { cx.draw.part(part) }.stream(PATH);
-        let drawn = |attempt| draws.below(n * PATH_TRIES + attempt, u64::from(paths)) as u32;
-        let up = |&path: &u32| cx.net.path_up(dst, path);
-        let first_up = || (0..paths).find(up).unwrap_or(0);
-        (0..PATH_TRIES).map(drawn).find(up).unwrap_or_else(first_up)
     }
 }
 

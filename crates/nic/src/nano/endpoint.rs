@@ -10,10 +10,9 @@ use super::bits::PAYLOAD;
 use super::blocks::clocked::Clocked;
 use super::blocks::exact::Exact;
 use super::blocks::{Blocks, Source};
-use super::clock::Edges;
 use super::config::Config;
 use super::externs::OwnMessage;
-use super::mac::Mac;
+use super::ticking::{Ticking, input_cycle};
 use p4::ir;
 
 pub use super::blocks::{Arrived, ProgramError, Runs};
@@ -36,44 +35,7 @@ pub struct Nano {
 /// When what happens.
 enum Law {
     Exact(Box<Exact>),
-    Clocked(Box<Ticking>),
-}
-
-/// A machine of cycles on a clock and a wire.
-struct Ticking {
-    machine: Clocked,
-    mac: Mac,
-}
-
-impl Ticking {
-    /// Everything of the cycles that have begun.
-    fn advance(&mut self, cx: &mut Cx<'_>) {
-        let edges = Edges::of(cx.draw);
-        let Some(last) = edges.last_by(cx.now) else { return };
-        loop {
-            let chooses = self.machine.chooses(self.mac.open(edges));
-            let next = self.machine.next().into_iter().chain(chooses).min();
-            let Some(cycle) = next.filter(|next| *next <= last) else { return };
-            let mut packet = Packet::EMPTY;
-            if self.machine.step(cycle, chooses == Some(cycle), cx.me, &mut packet, cx.fx) {
-                let takes = cx.net.rate(0).serialise(u64::from(packet.wire_len));
-                self.mac.push(edges, cycle, takes, packet);
-            }
-        }
-    }
-
-    /// The wire is free: the packet that begins now.
-    fn poll(&mut self, cx: &Cx<'_>, slot: &mut Packet) -> Tx {
-        let edges = Edges::of(cx.draw);
-        if let Some(packet) = self.mac.take(cx.now) {
-            *slot = packet;
-            slot.path = self.machine.blocks.path(cx, slot.dst, slot.span.msg);
-            return Tx::Sent;
-        }
-        let chooses = || self.machine.chooses(self.mac.open(edges));
-        let starts = || Some(self.mac.start(edges, chooses()?));
-        self.mac.next().or_else(starts).map_or(Tx::Idle, Tx::NotBefore)
-    }
+    Clocked(Box<Ticking<Clocked>>),
 }
 
 impl Nano {
@@ -83,10 +45,10 @@ impl Nano {
     /// See [`ProgramError`].
     pub fn new(program: &ir::Program, runs: Runs, config: Config) -> Result<Self, ProgramError> {
         let law = if config.clocked {
-            let mac = Mac::new(config.egress_cycles.into());
-            Law::Clocked(Box::new(Ticking { machine: Clocked::new(program, runs, config)?, mac }))
+            let machine = Clocked::new(program, runs, config.clone())?;
+            Law::Clocked(Box::new(Ticking::new(machine, &config)))
         } else {
-            Law::Exact(Box::new(Exact { blocks: Blocks::new(program, runs, config)? }))
+            Law::Exact(Box::new(Exact::new(Blocks::new(program, runs, config)?)))
         };
         Ok(Self { law, armed: Time::NEVER })
     }
@@ -99,21 +61,21 @@ impl Nano {
     pub fn try_egress(self) -> Result<(), ProgramError> {
         match self.law {
             Law::Exact(exact) => exact.blocks.try_egress(),
-            Law::Clocked(ticking) => ticking.machine.blocks.try_egress(),
+            Law::Clocked(ticking) => ticking.into_machine().blocks.try_egress(),
         }
     }
 
     const fn blocks(&self) -> &Blocks {
         match &self.law {
             Law::Exact(exact) => &exact.blocks,
-            Law::Clocked(ticking) => &ticking.machine.blocks,
+            Law::Clocked(ticking) => &ticking.machine().blocks,
         }
     }
 
     const fn blocks_mut(&mut self) -> &mut Blocks {
         match &mut self.law {
             Law::Exact(exact) => &mut exact.blocks,
-            Law::Clocked(ticking) => &mut ticking.machine.blocks,
+            Law::Clocked(ticking) => &mut ticking.machine_mut().blocks,
         }
     }
 
@@ -127,13 +89,10 @@ impl Nano {
 
     /// Be woken when the next thing happens by itself.
     fn arm(&mut self, cx: &mut Cx<'_>) {
-        let next = match &self.law {
-            Law::Exact(exact) => exact.next(),
-            Law::Clocked(ticking) => {
-                ticking.machine.next().map(|cycle| Edges::of(cx.draw).begin(cycle))
-            }
+        let next = match &mut self.law {
+            Law::Exact(exact) => exact.next().unwrap_or(Time::NEVER),
+            Law::Clocked(ticking) => return ticking.arm(cx),
         };
-        let next = next.unwrap_or(Time::NEVER);
         if next != self.armed {
             self.armed = next;
             cx.fx.arm(WAKE, next);
@@ -155,8 +114,7 @@ impl Nano {
         let arrived = match &mut self.law {
             Law::Exact(exact) => exact.receive_frame(cx, source, frame),
             Law::Clocked(ticking) => {
-                let cycle = Edges::of(cx.draw).first_after(cx.now);
-                ticking.machine.receive_frame(cycle, cx.me, source, frame, cx.fx)
+                ticking.machine_mut().receive_frame(input_cycle(cx), cx.me, source, frame, cx.fx)
             }
         };
         self.arm(cx);
@@ -191,10 +149,7 @@ impl Endpoint for Nano {
         self.advance(cx);
         let taken = match &mut self.law {
             Law::Exact(exact) => exact.submit(cx, msg),
-            Law::Clocked(ticking) => {
-                let cycle = Edges::of(cx.draw).first_after(cx.now);
-                ticking.machine.submit(cycle, cx.me, msg, cx.fx)
-            }
+            Law::Clocked(ticking) => return ticking.on_submit(cx, msg),
         };
         self.arm(cx);
         taken
@@ -204,17 +159,17 @@ impl Endpoint for Nano {
         self.advance(cx);
         let switches = cx.net.hops(pkt.src).saturating_sub(1);
         match &mut self.law {
-            _ if pkt.flags.has(Flags::BOUNCED) => cx.fx.count(Stat::Rejected),
+            Law::Clocked(ticking) => return ticking.on_packet(cx, pkt),
+            Law::Exact(_) if pkt.flags.has(Flags::BOUNCED) => cx.fx.count(Stat::Rejected),
             Law::Exact(exact) => exact.receive(cx, pkt, switches),
-            Law::Clocked(ticking) => {
-                let cycle = Edges::of(cx.draw).first_after(cx.now);
-                ticking.machine.receive(cycle, cx.me, (pkt, switches), cx.fx);
-            }
         }
         self.arm(cx);
     }
 
-    fn on_timer(&mut self, cx: &mut Cx<'_>, _: TimerId) {
+    fn on_timer(&mut self, cx: &mut Cx<'_>, timer: TimerId) {
+        if let Law::Clocked(ticking) = &mut self.law {
+            return ticking.on_timer(cx, timer);
+        }
         self.armed = Time::NEVER;
         self.advance(cx);
         self.arm(cx);
@@ -223,13 +178,12 @@ impl Endpoint for Nano {
     fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
         self.advance(cx);
         self.arm(cx);
-        // Which class the next packet has is known once it is made, so a pause of any pauses all.
-        if port.open != u8::MAX {
-            return Tx::Idle;
-        }
         match &mut self.law {
+            Law::Clocked(ticking) => ticking.poll_tx(cx, port, slot),
+            // Which class the next packet has is known once it is made, so a pause of any pauses
+            // all.
+            Law::Exact(_) if port.open != u8::MAX => Tx::Idle,
             Law::Exact(exact) => exact.poll(cx, slot),
-            Law::Clocked(ticking) => ticking.poll(cx, slot),
         }
     }
 
@@ -237,9 +191,7 @@ impl Endpoint for Nano {
         self.advance(cx);
         match &mut self.law {
             Law::Exact(exact) => exact.cancel(cx, id),
-            Law::Clocked(ticking) => {
-                ticking.machine.cancel(Edges::of(cx.draw).first_after(cx.now), id);
-            }
+            Law::Clocked(ticking) => return ticking.on_cancel(cx, id),
         }
         self.arm(cx);
     }

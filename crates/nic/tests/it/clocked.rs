@@ -12,6 +12,7 @@ use p4::ir;
 use shipped::{HOMA_TR, compile, compile_including, config};
 use trimline_nic::nano::blocks::clocked::{Clocked, LOOKUP};
 use trimline_nic::nano::config::Config;
+use trimline_nic::nano::ticking::Machine;
 use units::{Dur, HostId, MsgId};
 use wire::nano::{Header, Kind, Protocol, Repr};
 
@@ -55,7 +56,8 @@ impl Bench {
     fn until(&mut self, cycle: u64, open: impl Fn(u64) -> bool) {
         while self.next < cycle {
             let mut slot = Packet::EMPTY;
-            if self.machine.step(self.next, open(self.next), ME, &mut slot, &mut self.fx) {
+            if self.machine.step(self.next, open(self.next), ME, &mut slot, &mut self.fx).is_some()
+            {
                 let header = Header::new(self.protocol, slot.header()).unwrap();
                 self.sent.push((self.next, Repr::parse(&header).unwrap()));
             }

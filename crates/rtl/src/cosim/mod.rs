@@ -53,7 +53,9 @@ pub enum CosimError {
 
 /// An output that differs.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("cycle {cycle}, after {packets} packets: {what} is {found}, in the model {expected}\n{before}")]
+#[error(
+    "cycle {cycle}, after {packets} packets: {what} is {found}, in the model {expected}\n{before}"
+)]
 pub struct Mismatch {
     /// In which cycle.
     pub cycle: u64,
@@ -149,20 +151,20 @@ impl Cosim {
             self.sends.insert(out, headers.clone());
         }
         if let Some(message) = given.message {
-            self.same("submit_ready_o", self.get(outputs, "submit_ready_o") == 1, done.takes)?;
+            self.same("submit_ready_o", &(self.get(outputs, "submit_ready_o") == 1), &done.takes)?;
             self.takes(done.takes.then_some(message), outputs);
         }
         let sends = self.sends.remove(&cycle);
         self.compared.sent += u64::from(sends.is_some());
-        self.same("tx_frame_o", self.frame(outputs).map(Hex), sends.map(Hex))?;
+        self.same("tx_frame_o", &self.frame(outputs).map(Hex), &sends.map(Hex))?;
         self.compared.delivered += u64::from(done.delivers.is_some());
-        self.same("delivered", self.delivered(outputs), done.delivers)?;
+        self.same("delivered", &self.delivered(outputs), &done.delivers)?;
         self.compared.acked += u64::from(done.acked.is_some());
-        self.same("acked", self.of_slot(outputs, "acked_valid_o", "acked_id_o"), done.acked)?;
+        self.same("acked", &self.of_slot(outputs, "acked_valid_o", "acked_id_o"), &done.acked)?;
         self.compared.gave_up += u64::from(done.gives_up.is_some());
         let gives_up = self.of_slot(outputs, "gave_up_valid_o", "gave_up_id_o");
-        self.same("gave_up", gives_up, done.gives_up)?;
-        self.same("lost_o", (self.get(outputs, "lost_o") as u32).count_ones(), done.lost)
+        self.same("gave_up", &gives_up, &done.gives_up)?;
+        self.same("lost_o", &(self.get(outputs, "lost_o") as u32).count_ones(), &done.lost)
     }
 
     fn get(&self, outputs: &Record, port: &str) -> u128 {
@@ -212,8 +214,8 @@ impl Cosim {
     fn same<T: PartialEq + fmt::Debug>(
         &self,
         what: &'static str,
-        found: T,
-        expected: T,
+        found: &T,
+        expected: &T,
     ) -> Result<(), Box<Mismatch>> {
         if found == expected {
             return Ok(());

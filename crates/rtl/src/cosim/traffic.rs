@@ -9,6 +9,7 @@ use nic::nano::blocks::clocked::Clocked;
 use nic::nano::config::Config;
 use nic::nano::endpoint::{ProgramError, Runs};
 use nic::nano::frame;
+use nic::nano::ticking::Machine;
 use p4::ir;
 use units::HostId;
 
@@ -113,7 +114,18 @@ impl Traffic {
             (UNDER_TEST.0..=UNDER_TEST.0 + PEERS).map(host).collect();
         let (fx, delivers_after) = (Effects::new(), config.ingress_cycles.into());
         let hosts = hosts?;
-        Ok(Self { plan, hosts, delivers_after, cycle: 0, arrived: 0, closest: 0, last: 0, drawn: 0, flights: 0, fx })
+        Ok(Self {
+            plan,
+            hosts,
+            delivers_after,
+            cycle: 0,
+            arrived: 0,
+            closest: 0,
+            last: 0,
+            drawn: 0,
+            flights: 0,
+            fx,
+        })
     }
 
     /// Packets that have come as close behind the one before as they may.
@@ -149,7 +161,7 @@ impl Traffic {
 
     /// The network is whole for a while, and then it is not.
     fn is_rough(&self) -> bool {
-        self.cycle / 50_000 % 4 != 0
+        !(self.cycle / 50_000).is_multiple_of(4)
     }
 
     /// How busy applications are changes, too: sometimes no message finds room.
@@ -169,7 +181,7 @@ impl Traffic {
         given.packet = self.receive(at);
         let mut slot = Packet::EMPTY;
         let Host { me, nic, .. } = &mut self.hosts[at];
-        if nic.step(cycle, given.open, *me, &mut slot, &mut self.fx) {
+        if nic.step(cycle, given.open, *me, &mut slot, &mut self.fx).is_some() {
             done.sends = Some(nic.headers().to_vec());
             self.send(at, slot);
         }
@@ -185,7 +197,8 @@ impl Traffic {
         let len = 1 + self.below(longest);
         let other = (at as u64 + 1 + self.below(u64::from(PEERS))) % (u64::from(PEERS) + 1);
         // Half of all go to the NIC under test or come from it.
-        let dst = if at != 0 && self.one_in(2) { UNDER_TEST } else { self.hosts[other as usize].me };
+        let dst =
+            if at != 0 && self.one_in(2) { UNDER_TEST } else { self.hosts[other as usize].me };
         let id = MsgId(self.hosts[at].next_message);
         Msg { id, ..Msg::new(dst, len) }
     }

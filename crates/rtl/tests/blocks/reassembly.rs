@@ -7,36 +7,72 @@ use crate::law::{Buffer, Buffers, below, class_parameters, look, packets};
 
 const MUTANTS: &[Mutant] = &[
     // A message is whole one packet early or late.
-    Mutant::new("reassembly", "complete = ok && has == below(count);", "complete = ok && had == below(count);"),
+    Mutant::new(
+        "reassembly",
+        "complete = ok && has == below(count);",
+        "complete = ok && had == below(count);",
+    ),
     // Missing clears: the bits, the id, the timer, the buffer.
-    Mutant::new("reassembly", "had      = known ? received_q[known_id] : '0;", "had      = received_q[id];"),
+    Mutant::new(
+        "reassembly",
+        "had      = known ? received_q[known_id] : '0;",
+        "had      = received_q[id];",
+    ),
     Mutant::new("reassembly", "if (ok) live_q[id] <= !complete;", "if (ok) live_q[id] <= 1'b1;"),
     Mutant::new("reassembly", "if (expires) live_q[expired_id] <= 1'b0;", ""),
     Mutant::new("reassembly", ".cancel_valid_i({1'b0, complete})", ".cancel_valid_i(2'b00)"),
     Mutant::new("reassembly", ".give_i({1'b0, expires, complete})", ".give_i({2'b00, complete})"),
-    Mutant::new("reassembly", "buffer   = known ? buffers_q[known_id] : buffer_free;", "buffer   = buffers_q[id];"),
+    Mutant::new(
+        "reassembly",
+        "buffer   = known ? buffers_q[known_id] : buffer_free;",
+        "buffer   = buffers_q[id];",
+    ),
     // A packet does not start the timer again; a GRANT starts what does not run, or nothing.
     Mutant::new("reassembly", ".start_valid_i(ok)", ".start_valid_i(begins)"),
     Mutant::new("reassembly", ".restart_valid_i(granted_valid_q)", ".restart_valid_i(1'b0)"),
-    Mutant::new("timers", "begun[restart_id_i] = running_q[restart_id_i];", "begun[restart_id_i] = 1'b1;"),
+    Mutant::new(
+        "timers",
+        "begun[restart_id_i] = running_q[restart_id_i];",
+        "begun[restart_id_i] = 1'b1;",
+    ),
     // Bounds.
     Mutant::new("reassembly", "offset_q < 8'(said);", "offset_q <= 8'(said);"),
     Mutant::new("reassembly", "len_q != '0 && ", ""),
     Mutant::new("reassembly", "count    = known ? packets_q[known_id] : said;", "count    = said;"),
     Mutant::new("reassembly", "packet(offset_q) & below(count) : '0;", "packet(offset_q) : '0;"),
     Mutant::new("reassembly", "mask     = mark_q ? ", "mask     = 1'b1 ? "),
-    Mutant::new("reassembly", "if (!has[i-1]) ack_no = 9'(i - 1);", "if (!had[i-1]) ack_no = 9'(i - 1);"),
+    Mutant::new(
+        "reassembly",
+        "if (!has[i-1]) ack_no = 9'(i - 1);",
+        "if (!had[i-1]) ack_no = 9'(i - 1);",
+    ),
     Mutant::new("reassembly", "(!mark_q || (had & mask) != mask", "((had & mask) != mask"),
     // Half of a key.
-    Mutant::new("reassembly", "live_q[i-1] && keys_q[i-1] == key_q", "live_q[i-1] && keys_q[i-1][31:0] == key_q[31:0]"),
+    Mutant::new(
+        "reassembly",
+        "live_q[i-1] && keys_q[i-1] == key_q",
+        "live_q[i-1] && keys_q[i-1][31:0] == key_q[31:0]",
+    ),
     Mutant::new("reassembly", "live_q[i-1] && keys_q[i-1] == key_q", "keys_q[i-1] == key_q"),
     // What is remembered: too much, nothing, the wrong key.
     Mutant::new("reassembly", "expires && received_q[expired_id] != '0)", "expires)"),
     Mutant::new("reassembly", ".insert_key_i(keys_q[expired_id])", ".insert_key_i(key_q)"),
-    Mutant::new("reassembly", "!known && !was_delivered && !was_broken_off", "!known && !was_delivered"),
-    Mutant::new("reassembly", "done     = possible && !known && was_delivered;", "done     = possible && !known && was_broken_off;"),
+    Mutant::new(
+        "reassembly",
+        "!known && !was_delivered && !was_broken_off",
+        "!known && !was_delivered",
+    ),
+    Mutant::new(
+        "reassembly",
+        "done     = possible && !known && was_delivered;",
+        "done     = possible && !known && was_broken_off;",
+    ),
     // The table: a stale forward, sets and ways one off, the oldest not first.
-    Mutant::new("remembered", "read_q[w] <= filled[w] ? insert_key_i : keys_q", "read_q[w] <= keys_q"),
+    Mutant::new(
+        "remembered",
+        "read_q[w] <= filled[w] ? insert_key_i : keys_q",
+        "read_q[w] <= keys_q",
+    ),
     Mutant::new("remembered", "valid[w]  = filled[w] || full_q", "valid[w]  = full_q"),
     Mutant::new("remembered", "hash ^ (hash >> 8)", "hash ^ (hash >> 7)"),
     Mutant::new("remembered", "{key[26:16], key[31:27]}", "{key[27:16], key[31:28]}"),
@@ -46,8 +82,16 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("remembered", "full_q[insert_set] || last_way;", "full_q[insert_set];"),
     // Buffers: not the smallest class, none of its size, given twice.
     Mutant::new("buffers", " && bytes(class_of(i)) < best)", ")"),
-    Mutant::new("buffers", "bytes(class_of(i)) >= 32'(take_len_i)", "bytes(class_of(i)) > 32'(take_len_i)"),
-    Mutant::new("buffers", "free_q[take_index_o] <= given[take_index_o];", "free_q[take_index_o] <= 1'b0;"),
+    Mutant::new(
+        "buffers",
+        "bytes(class_of(i)) >= 32'(take_len_i)",
+        "bytes(class_of(i)) > 32'(take_len_i)",
+    ),
+    Mutant::new(
+        "buffers",
+        "free_q[take_index_o] <= given[take_index_o];",
+        "free_q[take_index_o] <= 1'b0;",
+    ),
     Mutant::new("buffers", "(bytes(class_of(i)) + 63) / 64", "bytes(class_of(i)) / 64"),
 ];
 
@@ -290,8 +334,7 @@ fn say(outputs: &mut Values<'_>, answer: Answer) {
 
 impl Model for Reassembly {
     fn cycle(&mut self, inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
-        let ports =
-            [("completed_valid_o", "completed_id_o"), ("expired_valid_o", "expired_id_o")];
+        let ports = [("completed_valid_o", "completed_id_o"), ("expired_valid_o", "expired_id_o")];
         for ((valid, id), freed) in ports.into_iter().zip(std::mem::take(&mut self.freed)) {
             outputs.set(valid, freed.is_some());
             outputs.set(id, freed.unwrap_or(0) as u64);

@@ -38,7 +38,11 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("srpt", "CountW'(gone);", "CountW'(1'b0);").in_case(1),
     // Missing clears.
     Mutant::new("srpt", "without.valid[r]     = state.count != '0;", ""),
-    Mutant::new("srpt", "drop_valid_i[1] ? without(dropped, drop1_id_i)", "drop_valid_i[1] ? dropped"),
+    Mutant::new(
+        "srpt",
+        "drop_valid_i[1] ? without(dropped, drop1_id_i)",
+        "drop_valid_i[1] ? dropped",
+    ),
     Mutant::new(
         "srpt",
         "chosen.registers[r].granted = best_grantable;",
@@ -49,7 +53,11 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("srpt", "        with_entry.registers[r] = entry;", ""),
     // An entry that waits is not kept up to date.
     Mutant::new("srpt", "if (kept[i] || (!placed", "if ((!placed").in_case(1),
-    Mutant::new("srpt", "assign prio_level_o   = 8'(answer_qq.level);", "assign prio_level_o = 8'(answer_q.level);"),
+    Mutant::new(
+        "srpt",
+        "assign prio_level_o   = 8'(answer_qq.level);",
+        "assign prio_level_o = 8'(answer_q.level);",
+    ),
 ];
 
 /// Requests at drawn distances, ids that are free in any cycle.
@@ -95,7 +103,8 @@ impl Model for Srpt {
             self.scheduler.remove(*id);
         }
         self.answers.push_back(choice);
-        if let Some(Choice { rx_msg_id, level, grant_offset }) = self.answers.pop_front().flatten() {
+        if let Some(Choice { rx_msg_id, level, grant_offset }) = self.answers.pop_front().flatten()
+        {
             outputs.set("success_o", 1u8);
             outputs.set("prio_level_o", level);
             outputs.set("rx_msg_id_o", rx_msg_id);

@@ -14,7 +14,11 @@ const MUTANTS: &[Mutant] = &[
     // A missing clear: what is stopped runs on.
     Mutant::new("timers", "(running_q | begun) & ~ended", "running_q | begun"),
     // A restart starts what does not run.
-    Mutant::new("timers", "begun[restart_id_i] = running_q[restart_id_i];", "begun[restart_id_i] = 1'b1;"),
+    Mutant::new(
+        "timers",
+        "begun[restart_id_i] = running_q[restart_id_i];",
+        "begun[restart_id_i] = 1'b1;",
+    ),
     // The look does not see what happens in its cycle.
     Mutant::new("timers", "!late[TimeW-1] && !begun[slot]", "!late[TimeW-1]"),
     Mutant::new("timers", " && !ended[slot];", ";"),

@@ -185,14 +185,7 @@ impl Past {
     }
 
     /// `whole`: it is whole now, or ended with packets in it; `None`: without any.
-    fn remember(
-        &mut self,
-        now: Time,
-        key: Key,
-        over: Over,
-        whole: Option<bool>,
-        config: &Config,
-    ) {
+    fn remember(&mut self, now: Time, key: Key, over: Over, whole: Option<bool>, config: &Config) {
         self.all.insert(now, config.wait(), u32::MAX, key, over);
         let Some(whole) = whole else { return };
         match &mut self.known {

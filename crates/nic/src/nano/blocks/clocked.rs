@@ -15,6 +15,7 @@ use units::{Dur, HostId, Time};
 
 use super::super::arbiter::Chosen;
 use super::super::config::Config;
+use super::super::ticking::Machine;
 use super::{Arrived, Blocks, Entry, ProgramError, Runs, Source};
 
 /// A packet is looked up so many cycles after it has come (C2).
@@ -51,28 +52,6 @@ impl Clocked {
         Ok(Self { blocks, next: 0, cancelled: VecDeque::new() })
     }
 
-    /// The application of host `me` submits `msg` in `cycle`.
-    pub fn submit(&mut self, cycle: u64, me: HostId, msg: &Msg, fx: &mut Effects) -> Submit {
-        self.blocks.submit(Time(cycle), me, msg, fx)
-    }
-
-    /// It does not want message `id` delivered any more.
-    pub fn cancel(&mut self, cycle: u64, id: MsgId) {
-        self.cancelled.push_back((cycle, id));
-    }
-
-    /// `pkt` has come to host `me` in `cycle`, from behind so many switches: its receiving side is
-    /// done, the rest comes with the step of its cycle.
-    pub fn receive(
-        &mut self,
-        cycle: u64,
-        me: HostId,
-        (pkt, switches): (&Packet, u32),
-        fx: &mut Effects,
-    ) {
-        self.blocks.receive(self.entry(cycle), me, (pkt, switches), fx);
-    }
-
     pub(in super::super) fn receive_frame(
         &mut self,
         cycle: u64,
@@ -90,46 +69,6 @@ impl Clocked {
         Entry { cycle, lookup: Time(cycle + LOOKUP), effect: Time(effect) }
     }
 
-    /// The next cycle in which something happens without an input, the arbiter's choice aside.
-    #[must_use]
-    pub fn next(&self) -> Option<u64> {
-        let finished = self.blocks.packetization.has_finished_front().then_some(self.next);
-        let cancelled = self.cancelled.front().map(|(cycle, _)| *cycle);
-        let happens = self.blocks.next().map(|at| at.0);
-        finished.into_iter().chain(cancelled).chain(happens).min()
-    }
-
-    /// The cycle in which the arbiter takes a packet if nothing else happens before and the wire
-    /// lets it in these cycles (C5).
-    #[must_use]
-    pub fn chooses(&self, open: RangeInclusive<u64>) -> Option<u64> {
-        let Blocks { control, packetization, .. } = &self.blocks;
-        let waiting = control.waiting_since().into_iter().chain(packetization.fronts_since());
-        let since = waiting.min()?;
-        let cycle = self.next.max(*open.start()).max(since.0 + 1);
-        open.contains(&cycle).then_some(cycle)
-    }
-
-    /// All of `cycle` at host `me` (C3); whether the arbiter has put a packet into `slot`, which it
-    /// may if `tx_open`. Its path is not chosen.
-    pub fn step(
-        &mut self,
-        cycle: u64,
-        tx_open: bool,
-        me: HostId,
-        slot: &mut Packet,
-        fx: &mut Effects,
-    ) -> bool {
-        let chosen = self.choose(cycle, tx_open);
-        let made = chosen.is_some_and(|chosen| self.blocks.make(cycle, me, chosen, slot, fx));
-        while let Some((_, id)) = self.cancelled.pop_front_if(|(at, _)| *at <= cycle) {
-            self.blocks.cancel(Time(cycle), me, id, fx);
-        }
-        self.blocks.happen(Time(cycle), me, fx);
-        self.next = cycle + 1;
-        made
-    }
-
     /// The headers of the packet that was made last.
     #[must_use]
     pub fn headers(&self) -> &[u8] {
@@ -143,5 +82,58 @@ impl Clocked {
         let first = if tx_open { control.next(since) } else { None };
         let data = packetization.next_in_cycle(since, tx_open && first.is_none());
         first.map(Chosen::Control).or(data.map(Chosen::Data))
+    }
+}
+
+impl Machine for Clocked {
+    fn submit(&mut self, cycle: u64, me: HostId, msg: &Msg, fx: &mut Effects) -> Submit {
+        self.blocks.submit(Time(cycle), me, msg, fx)
+    }
+
+    fn cancel(&mut self, cycle: u64, id: MsgId) {
+        self.cancelled.push_back((cycle, id));
+    }
+
+    fn receive(
+        &mut self,
+        cycle: u64,
+        me: HostId,
+        (pkt, switches): (&Packet, u32),
+        fx: &mut Effects,
+    ) {
+        self.blocks.receive(self.entry(cycle), me, (pkt, switches), fx);
+    }
+
+    fn next(&self) -> Option<u64> {
+        let finished = self.blocks.packetization.has_finished_front().then_some(self.next);
+        let cancelled = self.cancelled.front().map(|(cycle, _)| *cycle);
+        let happens = self.blocks.next().map(|at| at.0);
+        finished.into_iter().chain(cancelled).chain(happens).min()
+    }
+
+    fn chooses(&self, open: RangeInclusive<u64>) -> Option<u64> {
+        let Blocks { control, packetization, .. } = &self.blocks;
+        let waiting = control.waiting_since().into_iter().chain(packetization.fronts_since());
+        let since = waiting.min()?;
+        let cycle = self.next.max(*open.start()).max(since.0 + 1);
+        open.contains(&cycle).then_some(cycle)
+    }
+
+    fn step(
+        &mut self,
+        cycle: u64,
+        tx_open: bool,
+        me: HostId,
+        slot: &mut Packet,
+        fx: &mut Effects,
+    ) -> Option<u64> {
+        let chosen = self.choose(cycle, tx_open);
+        let made = chosen.is_some_and(|chosen| self.blocks.make(cycle, me, chosen, slot, fx));
+        while let Some((_, id)) = self.cancelled.pop_front_if(|(at, _)| *at <= cycle) {
+            self.blocks.cancel(Time(cycle), me, id, fx);
+        }
+        self.blocks.happen(Time(cycle), me, fx);
+        self.next = cycle + 1;
+        made.then_some(cycle)
     }
 }

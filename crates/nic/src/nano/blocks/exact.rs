@@ -6,14 +6,22 @@ use units::{HostId, Time};
 
 use super::super::arbiter::{choose, next_start};
 use super::super::clock::first_cycle;
+use super::super::paths::Paths;
 use super::{Arrived, Blocks, Entry, Msg, Source};
 
 /// A NIC of instants.
 pub(in super::super) struct Exact {
     pub(in super::super) blocks: Blocks,
+    paths: Paths,
 }
 
 impl Exact {
+    /// Of these blocks, idle.
+    pub(in super::super) fn new(blocks: Blocks) -> Self {
+        let paths = Paths::new(&blocks.config, blocks.units.sets_flows());
+        Self { blocks, paths }
+    }
+
     /// Everything that happens by itself up to `now`, in the order of rule 4.
     pub(in super::super) fn advance(&mut self, now: Time, me: HostId, fx: &mut Effects) {
         while let Some(next) = self.next().filter(|next| *next <= now) {
@@ -55,13 +63,13 @@ impl Exact {
 
     /// The wire is free: the packet that begins now (rules 2 and 3).
     pub(in super::super) fn poll(&mut self, cx: &mut Cx<'_>, slot: &mut Packet) -> Tx {
-        let Self { blocks } = self;
+        let Self { blocks, paths } = self;
         let egress = blocks.config.egress();
         loop {
             let data = &mut blocks.packetization;
             let Some(chosen) = choose(&mut blocks.control, data, egress, cx.now) else { break };
             if blocks.make(first_cycle(cx.now), cx.me, chosen, slot, cx.fx) {
-                slot.path = blocks.path(cx, slot.dst, slot.span.msg);
+                slot.path = paths.next(cx, slot.dst, slot.span.msg);
                 return Tx::Sent;
             }
         }

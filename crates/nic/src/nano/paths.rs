@@ -1,0 +1,42 @@
+//! The path of each packet (docs/nic.md, rule 11).
+
+use endpoint::{Cx, MsgId, Purpose};
+use units::HostId;
+
+use super::config::Config;
+
+const PATH: Purpose = Purpose::new("nano path");
+
+/// Draws for the path of one packet before they are given up.
+const TRIES: u64 = 16;
+
+/// How a NIC chooses paths: a draw for each packet, or one for each message, or one for each flow,
+/// since what a program knows of a flow it knows of its path.
+#[derive(Debug)]
+pub(super) struct Paths {
+    spray: bool,
+    by_flow: bool,
+    departures: u64,
+}
+
+impl Paths {
+    pub(super) const fn new(config: &Config, by_flow: bool) -> Self {
+        Self { spray: config.spray, by_flow, departures: 0 }
+    }
+
+    /// That of the next packet, of message `msg` to `dst`.
+    pub(super) fn next(&mut self, cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
+        let paths = cx.net.paths(dst);
+        if paths <= 1 {
+            return 0;
+        }
+        self.departures += 1;
+        let n = if self.spray { self.departures } else { 0 };
+        let part = if self.by_flow { u64::from(dst.0) } else { msg.0 };
+        let draws = if self.spray { cx.draw } else { cx.draw.part(part) }.stream(PATH);
+        let drawn = |attempt| draws.below(n * TRIES + attempt, u64::from(paths)) as u32;
+        let up = |&path: &u32| cx.net.path_up(dst, path);
+        let first_up = || (0..paths).find(up).unwrap_or(0);
+        (0..TRIES).map(drawn).find(up).unwrap_or_else(first_up)
+    }
+}
