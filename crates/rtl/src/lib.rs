@@ -7,6 +7,7 @@
 pub mod blocks;
 pub mod cosim;
 pub mod emit;
+pub mod machine;
 pub mod nic;
 pub mod record;
 pub mod sim;

@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
+use std::{fs, io};
 
 use nic::nano::blocks::clocked::{GRANT_RESTART, LOOKUP};
 use nic::nano::config::Config;
@@ -15,8 +17,10 @@ use p4::ir::{self, ExternId, PipelineId, Program};
 use p4::state::State;
 use thiserror::Error;
 
+use crate::blocks::BLOCKS;
 use crate::emit::{Module, Request, Unsupported, emit};
 use crate::record::Port;
+use crate::sim::Design;
 
 /// Bytes of a beat: what frames go in and come out by.
 const BEAT: u32 = 64;
@@ -61,6 +65,9 @@ pub struct Nic {
     pub inputs: Vec<Port>,
     /// Its outputs.
     pub outputs: Vec<Port>,
+    /// Cycles from the arbiter's choice of a packet to its headers at `made_frame_o`, which comes
+    /// before `tx_frame_o`.
+    pub making: u32,
 }
 
 /// The NIC of `config` with this program.
@@ -81,7 +88,7 @@ pub fn build(program: &Program, state: &State, config: &Config) -> Result<Nic, N
         ("egress.sv".into(), egress.text().into()),
         ("nic.sv".into(), text),
     ];
-    Ok(Nic { files, inputs, outputs })
+    Ok(Nic { files, inputs, outputs, making: egress.latency() })
 }
 
 /// The top module in the making.
@@ -113,6 +120,29 @@ struct Asked {
 
 const INGRESS: usize = 0;
 const EGRESS: usize = 1;
+
+impl Nic {
+    /// Its files and those of the blocks in `folder`, and the design that they are.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn design(&self, folder: &Path) -> io::Result<Design> {
+        fs::create_dir_all(folder)?;
+        let blocks = BLOCKS.iter().map(|(name, text)| (format!("{name}.sv"), (*text).to_owned()));
+        let mut sources = Vec::new();
+        for (name, text) in blocks.chain(self.files.iter().cloned()) {
+            sources.push(folder.join(name));
+            fs::write(&sources[sources.len() - 1], text)?;
+        }
+        Ok(Design {
+            top: "nic".into(),
+            sources,
+            parameters: Vec::new(),
+            inputs: self.inputs.clone(),
+            outputs: self.outputs.clone(),
+        })
+    }
+}
 
 impl<'a> Top<'a> {
     fn new(
@@ -460,7 +490,9 @@ impl<'a> Top<'a> {
         // Reassembly knows one cycle behind the lookup.
         let whole = self.later("completed", 1, effect - LOOKUP - 1);
         self.output("delivered_valid_o", 1, &format!("{says} && {whole}"));
-        for (name, at, width) in [("src_ip", 1, 32), ("src_context", 2, 16), ("tx_msg_id", 3, 16)] {
+        for (name, at, width) in
+            [("src_ip", 1, 32), ("src_context", 2, 16), ("tx_msg_id", 3, 16), ("msg_len", 4, 16)]
+        {
             let value = asked.map_or_else(|| "'0".to_owned(), |asked| asked.args[at].clone());
             let value = self.later(&value, width, effect - LOOKUP);
             self.output(&format!("delivered_{name}_o"), width, &value);
@@ -803,6 +835,7 @@ impl<'a> Top<'a> {
         if !self.egress.ports().header {
             return Err(NicError::Extern("an egress deparser that writes nothing".into()));
         }
+        self.made(latency);
         let bits = self.width(EGRESS, "header_o");
         let all = bits.div_ceil(BEAT * 8) * BEAT * 8;
         let valid = self.later("out_valid_o", 1, by);
@@ -813,6 +846,26 @@ impl<'a> Top<'a> {
         self.output("tx_frame_o", all, &frame);
         self.output("tx_bytes_o", 16, &bytes);
         Ok(())
+    }
+
+    /// A packet as soon as it is made, and what it is, for whoever has the wire.
+    fn made(&mut self, latency: u64) {
+        let bits = self.width(EGRESS, "header_o");
+        self.output("made_valid_o", 1, "out_valid_o");
+        self.output("made_frame_o", bits, "out_header_o");
+        self.output("made_bytes_o", 16, "out_header_length_o");
+        for (field, width) in [
+            ("protocol", 8),
+            ("dst_ip", 32),
+            ("dst_context", 16),
+            ("msg_len", 16),
+            ("pkt_offset", 8),
+            ("tx_msg_id", 16),
+            ("flags", 8),
+        ] {
+            let value = self.later(&format!("packet.{field}"), width, latency);
+            self.output(&format!("made_{field}_o"), width, &value);
+        }
     }
 
     /// An emitted module with all its ports.

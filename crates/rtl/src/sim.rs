@@ -176,6 +176,9 @@ int main() {
     top.eval();
     uint32_t cycles;
     while (std::fread(&cycles, sizeof cycles, 1, stdin) == 1) {
+        // The highest bit: a look at the outputs, without an edge.
+        const bool look = cycles >> 31;
+        cycles &= 0x7fffffff;
         in.resize(std::size_t{cycles} * @INPUTS@);
         out.resize(std::size_t{cycles} * @OUTPUTS@);
         if (std::fread(in.data(), 4, in.size(), stdin) != in.size()) return 1;
@@ -183,7 +186,7 @@ int main() {
             apply_all(top, in.data() + std::size_t{cycle} * @INPUTS@);
             top.eval();
             sample_all(top, out.data() + std::size_t{cycle} * @OUTPUTS@);
-            edge(top);
+            if (!look) edge(top);
         }
         if (std::fwrite(out.data(), 4, out.size(), records) != out.size()) return 1;
         std::fflush(records);
@@ -191,6 +194,9 @@ int main() {
     return 0;
 }
 "#;
+
+/// The bit of a batch's length that asks for a look ([`Simulation::look`]).
+const LOOK: u32 = 1 << 31;
 
 fn compiler(tools: &Tools) -> Command {
     let mut compiler = Command::new("c++");
@@ -301,20 +307,30 @@ impl Simulation {
         Ok(outputs.unwrap_or_else(|| self.outputs().zero()))
     }
 
+    /// What the outputs are with these inputs; the cycle goes on.
+    ///
+    /// # Errors
+    /// See [`SimError::Died`].
+    pub fn look(&mut self, inputs: &Record) -> Result<Record, SimError> {
+        let outputs = self.exchange(std::slice::from_ref(inputs), LOOK);
+        let outputs = outputs.map_err(|_| self.died(1))?.pop();
+        Ok(outputs.unwrap_or_else(|| self.outputs().zero()))
+    }
+
     /// As many cycles as there are records; their outputs.
     ///
     /// # Errors
     /// See [`SimError::Died`].
     pub fn run(&mut self, inputs: &[Record]) -> Result<Vec<Record>, SimError> {
-        let outputs = self.exchange(inputs);
+        let outputs = self.exchange(inputs, 0);
         let outputs = outputs.map_err(|_| self.died(inputs.len()))?;
         self.cycle += inputs.len() as u64;
         Ok(outputs)
     }
 
-    fn exchange(&mut self, inputs: &[Record]) -> io::Result<Vec<Record>> {
+    fn exchange(&mut self, inputs: &[Record], how: u32) -> io::Result<Vec<Record>> {
         let mut bytes = Vec::with_capacity(4 + 4 * inputs.len() * self.inputs().words());
-        bytes.extend((inputs.len() as u32).to_ne_bytes());
+        bytes.extend((inputs.len() as u32 | how).to_ne_bytes());
         let words = inputs.iter().flat_map(|record| &record.0);
         words.for_each(|word| bytes.extend(word.to_ne_bytes()));
         self.input.write_all(&bytes)?;

@@ -23,8 +23,8 @@ pub trait Machine: Send {
     /// The application of host `me` submits `msg` in `cycle`.
     fn submit(&mut self, cycle: u64, me: HostId, msg: &Msg, fx: &mut Effects) -> Submit;
 
-    /// It does not want message `id` delivered any more.
-    fn cancel(&mut self, cycle: u64, id: MsgId);
+    /// The application of host `me` does not want message `id` delivered any more.
+    fn cancel(&mut self, cycle: u64, me: HostId, id: MsgId);
 
     /// `pkt` has come to host `me` in `cycle`, from behind so many switches.
     fn receive(&mut self, cycle: u64, me: HostId, packet: (&Packet, u32), fx: &mut Effects);
@@ -154,7 +154,7 @@ impl<M: Machine> Endpoint for Ticking<M> {
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         self.advance(cx);
-        self.machine.cancel(input_cycle(cx), id);
+        self.machine.cancel(input_cycle(cx), cx.me, id);
         self.arm(cx);
     }
 }

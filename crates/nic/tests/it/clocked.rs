@@ -223,12 +223,12 @@ fn c3_packets_come_before_the_pacer() {
 fn c5_a_choice_is_final() {
     let mut bench = Bench::ndp();
     bench.submit(0, 0, 2);
-    bench.machine.cancel(2, MsgId(0));
+    bench.machine.cancel(2, ME, MsgId(0));
     bench.run(50);
     assert_eq!(bench.briefs(), [(1, DATA, 0), (2, DATA, 1)], "in the cycle of its end");
     let mut bench = Bench::ndp();
     bench.submit(0, 0, 2);
-    bench.machine.cancel(1, MsgId(0));
+    bench.machine.cancel(1, ME, MsgId(0));
     bench.run(50);
     assert_eq!(bench.briefs(), [(1, DATA, 0)]);
 }
@@ -291,8 +291,8 @@ fn c8_what_is_over_costs_its_queue_a_cycle() {
     bench.submit(0, 0, 1);
     bench.submit(0, 1, 1);
     bench.submit(0, 2, 1);
-    bench.machine.cancel(10, MsgId(0));
-    bench.machine.cancel(99, MsgId(1));
+    bench.machine.cancel(10, ME, MsgId(0));
+    bench.machine.cancel(99, ME, MsgId(1));
     bench.until(150, shut);
     // The first is dropped in cycle 11, the second in 100.
     assert_eq!(bench.briefs(), [(101, DATA, 0)]);
@@ -318,7 +318,7 @@ fn idle_cycles_may_be_left_out() {
     } {
         let chooses = sparse.machine.chooses(open_from..=u64::MAX) == Some(cycle);
         let mut slot = Packet::EMPTY;
-        if sparse.machine.step(cycle, chooses, ME, &mut slot, &mut sparse.fx) {
+        if sparse.machine.step(cycle, chooses, ME, &mut slot, &mut sparse.fx).is_some() {
             let header = Header::new(Protocol::Homa, slot.header()).unwrap();
             seen.push((cycle, Repr::parse(&header).unwrap()));
         }

@@ -244,13 +244,13 @@ impl fmt::Debug for Hex {
 
 /// The words of a port whose most significant byte is the first; what is missing at the end is
 /// zero.
-fn words(bytes: &[u8], words: usize) -> Vec<u32> {
+pub(crate) fn words(bytes: &[u8], words: usize) -> Vec<u32> {
     let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
     let word = |at: usize| (0..4).fold(0, |word, i| word << 8 | byte(4 * at + i));
     (0..words).rev().map(word).collect()
 }
 
 /// And back.
-fn bytes_of(words: &[u32]) -> Vec<u8> {
+pub(crate) fn bytes_of(words: &[u32]) -> Vec<u8> {
     words.iter().rev().flat_map(|word| word.to_be_bytes()).collect()
 }

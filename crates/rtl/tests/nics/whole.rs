@@ -1,37 +1,14 @@
 //! Whole NICs in hardware beside the model of the clocked law.
 
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use p4::state::State;
-use trimline_rtl::blocks::BLOCKS;
 use trimline_rtl::cosim::Cosim;
 use trimline_rtl::cosim::traffic::Plan;
-use trimline_rtl::nic::{self, Nic};
-use trimline_rtl::sim::Design;
+use trimline_rtl::nic;
 
 use crate::busy::{compile, config, traffic};
 use crate::{folder, tools};
-
-/// A design of the NIC in a folder.
-fn design(nic: &Nic, folder: &Path) -> Design {
-    fs::create_dir_all(folder).unwrap();
-    let blocks = BLOCKS.iter().map(|(name, text)| (format!("{name}.sv"), (*text).to_owned()));
-    let files: Vec<(String, String)> = blocks.chain(nic.files.iter().cloned()).collect();
-    let sources = files.iter().map(|(name, text)| {
-        let path = folder.join(name);
-        fs::write(&path, text).unwrap();
-        path
-    });
-    Design {
-        top: "nic".into(),
-        sources: sources.collect(),
-        parameters: Vec::new(),
-        inputs: nic.inputs.clone(),
-        outputs: nic.outputs.clone(),
-    }
-}
 
 /// A program as a whole NIC.
 struct Case {
@@ -73,7 +50,8 @@ fn agree(case: &Case) {
     let state = State::new(Arc::clone(&program));
     let nic = nic::build(&program, &state, &config).unwrap();
     let folder = folder(&format!("nic_{}", case.name));
-    let built = design(&nic, &folder).build(&tools, &folder).unwrap_or_else(|why| panic!("{why}"));
+    let built =
+        nic.design(&folder).unwrap().build(&tools, &folder).unwrap_or_else(|why| panic!("{why}"));
     for (seed, is_dense) in [(1, true), (2, false)] {
         let plan = Plan { seed, spacing: case.spacing, is_dense };
         let traffic = traffic(&program, case.protocols, plan);

@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("p4", &[]),
     ("nic", &["units", "wire", "endpoint", "p4"]),
     ("programs", &["p4"]),
-    ("rtl", &["units", "endpoint", "p4", "nic"]),
+    ("rtl", &["units", "wire", "endpoint", "p4", "nic"]),
     ("workload", &["units", "endpoint"]),
     ("queues", &["units", "wire", "endpoint"]),
     ("fabric", &["units", "wire", "endpoint", "queues"]),

@@ -90,7 +90,7 @@ impl Machine for Clocked {
         self.blocks.submit(Time(cycle), me, msg, fx)
     }
 
-    fn cancel(&mut self, cycle: u64, id: MsgId) {
+    fn cancel(&mut self, cycle: u64, _: HostId, id: MsgId) {
         self.cancelled.push_back((cycle, id));
     }
 

@@ -1,0 +1,300 @@
+//! A circuit as the NIC of a simulated host: a [`Machine`] of cycles that runs in Verilator.
+//!
+//! The circuit runs cycle by cycle for as long as it may do something by itself, and catches up
+//! with the clock before its next input otherwise. What only simulation knows stays here: what a
+//! message is called, and the bytes of it (docs/nic.md, C11). Payload counts as placed when its
+//! message is delivered.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use endpoint::{Effects, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit};
+use nic::nano::config::Config;
+use nic::nano::frame::{self, SWITCH_MAC, mac_of};
+use nic::nano::meta::{carried_id, host_of, ip_of};
+use nic::nano::ticking::Machine;
+use units::HostId;
+
+use crate::cosim::words;
+use crate::record::Record;
+use crate::sim::{SimError, Simulation};
+
+/// Cycles that the circuit is given at once where nothing happens.
+const BATCH: u64 = 4096;
+
+/// Bytes of payload of a full packet, and of headers.
+const PAYLOAD: u64 = 1024;
+
+/// After so many cycles without an input and without a message to send nothing happens by itself:
+/// as many PULLs as may wait have been released.
+fn settles(config: &Config) -> u64 {
+    u64::from(config.max_pulls + 2) * u64::from(config.pull_cycles) + 1000
+}
+
+/// See the top of the file.
+pub struct Circuit {
+    circuit: Simulation,
+    config: Config,
+    /// Cycles from the choice of a packet to its headers.
+    making: u64,
+    /// The first cycle that has not run.
+    next: u64,
+    /// Nothing happens by itself from this cycle on, if no message is being sent.
+    settled: u64,
+    /// A packet is being made until this cycle.
+    made: u64,
+    inputs: VecDeque<(u64, Record)>,
+    /// What each slot sends: message and bytes.
+    messages: Vec<Option<(MsgId, u64)>>,
+    /// Why the circuit runs no more.
+    broken: Option<SimError>,
+}
+
+impl Circuit {
+    /// A [NIC](crate::nic) of `config` that has been started; `making` is its
+    /// [`crate::nic::Nic::making`].
+    #[must_use]
+    pub fn new(circuit: Simulation, config: Config, making: u32) -> Self {
+        let messages = vec![None; usize::from(config.tx_messages)];
+        Self {
+            circuit,
+            config,
+            making: making.into(),
+            next: 0,
+            settled: 0,
+            made: 0,
+            inputs: VecDeque::new(),
+            messages,
+            broken: None,
+        }
+    }
+
+    /// Why the circuit runs no more, if it has ended by itself.
+    #[must_use]
+    pub const fn broken(&self) -> Option<&SimError> {
+        self.broken.as_ref()
+    }
+
+    fn is_busy(&self) -> bool {
+        let sends = self.messages.iter().any(Option::is_some);
+        self.broken.is_none() && (sends || self.next < self.settled)
+    }
+
+    /// The inputs of a cycle, to be added to.
+    fn given(&mut self, cycle: u64, me: HostId) -> &mut Record {
+        if self.inputs.back().is_none_or(|(at, _)| *at < cycle) {
+            let nothing = self.nothing(me);
+            self.inputs.push_back((cycle, nothing));
+        }
+        self.settled = cycle + settles(&self.config);
+        let last = self.inputs.len() - 1;
+        &mut self.inputs[last].1
+    }
+
+    fn set(&self, record: &mut Record, port: &str, value: u128) {
+        let layout = self.circuit.inputs();
+        layout.set(record, layout.port(port), value);
+    }
+
+    fn get_input(&self, inputs: &Record, port: &str) -> u128 {
+        let layout = self.circuit.inputs();
+        layout.get(inputs, layout.port(port))
+    }
+
+    fn get(&self, outputs: &Record, port: &str) -> u128 {
+        let layout = self.circuit.outputs();
+        layout.get(outputs, layout.port(port))
+    }
+
+    fn nothing(&self, me: HostId) -> Record {
+        let mut record = self.circuit.inputs().zero();
+        self.set(&mut record, "nic_mac_i", mac_of(me).into());
+        self.set(&mut record, "switch_mac_i", SWITCH_MAC.into());
+        self.set(&mut record, "nic_ip_i", ip_of(me).into());
+        record
+    }
+
+    /// Everything up to `cycle`, in which nothing was to happen.
+    fn catch_up(&mut self, cycle: u64, me: HostId) {
+        while self.next < cycle && self.broken.is_none() {
+            let cycles = (cycle - self.next).min(BATCH);
+            let idle = vec![self.nothing(me); cycles as usize];
+            self.broken = self.circuit.run(&idle).err();
+            self.next += cycles;
+        }
+    }
+
+    fn wire_len(len: u64, offset: u64) -> u64 {
+        64 + len.saturating_sub(offset).clamp(1, PAYLOAD)
+    }
+
+    /// The packet that has been made.
+    fn packet(&self, outputs: &Record, me: HostId, slot: &mut Packet) -> bool {
+        let get = |port| self.get(outputs, port);
+        let layout = self.circuit.outputs();
+        let (number, context) = (get("made_tx_msg_id_o") as u16, get("made_dst_context_o") as u16);
+        let is_data = get("made_flags_o") as u8 & wire::nano::flags::DATA != 0;
+        let cell = usize::from(number) & (self.messages.len() - 1);
+        slot.src = me;
+        slot.dst = host_of(get("made_dst_ip_o") as u32);
+        slot.proto = get("made_protocol_o") as u8;
+        if is_data {
+            let Some((msg, len)) = self.messages[cell] else { return false };
+            let offset = PAYLOAD * get("made_pkt_offset_o") as u64;
+            let len = (Self::wire_len(len, offset) - 64).min(len) as u32;
+            slot.span = Span { msg, offset, len };
+        } else {
+            slot.flags = Flags::CONTROL;
+            let msg = carried_id(number, context, self.config.tx_messages);
+            slot.span = Span { msg, offset: 0, len: 0 };
+        }
+        let bytes = crate::cosim::bytes_of(layout.get_words(outputs, layout.port("made_frame_o")));
+        let length = (get("made_bytes_o") as usize).min(bytes.len());
+        frame::read(&bytes[..length], self.config.priorities, slot).is_ok()
+    }
+
+    /// A message of which the application has cancelled the sending in this cycle.
+    fn cancelled(&mut self, inputs: &Record, me: HostId, fx: &mut Effects) {
+        let cell = self.get_input(inputs, "cancel_id_i") as usize;
+        if self.get_input(inputs, "cancel_valid_i") == 1
+            && let Some((id, _)) = self.messages[cell].take()
+        {
+            fx.failed(MsgKey { src: me, id }, FailReason::Cancelled);
+        }
+    }
+
+    /// What the application hears.
+    fn hear(&mut self, outputs: &Record, me: HostId, fx: &mut Effects) {
+        let lost = (self.get(outputs, "lost_o") as u32).count_ones();
+        (0..lost).for_each(|_| fx.count(Stat::HostDrop));
+        let cell = self.get(outputs, "acked_id_o") as usize;
+        if self.get(outputs, "acked_valid_o") == 1
+            && let Some((id, _)) = self.messages[cell].take()
+        {
+            fx.acked(id);
+        }
+        if self.get(outputs, "delivered_valid_o") == 1 {
+            let get = |port| self.get(outputs, port) as u16;
+            let (number, context) = (get("delivered_tx_msg_id_o"), get("delivered_src_context_o"));
+            let src = host_of(self.get(outputs, "delivered_src_ip_o") as u32);
+            let id = carried_id(number, context, self.config.tx_messages);
+            let key = MsgKey { src, id };
+            fx.place(key, 0, get("delivered_msg_len_o").into());
+            fx.delivered(key);
+        }
+        let cell = self.get(outputs, "gave_up_id_o") as usize;
+        if self.get(outputs, "gave_up_valid_o") == 1
+            && let Some((id, _)) = self.messages[cell].take()
+        {
+            fx.failed(MsgKey { src: me, id }, FailReason::TimedOut);
+        }
+    }
+}
+
+impl Machine for Circuit {
+    /// One in a cycle: a circuit has one port for them. Another one is told that there is no room.
+    fn submit(&mut self, cycle: u64, me: HostId, msg: &Msg, fx: &mut Effects) -> Submit {
+        let longest = self.config.classes.iter().map(|class| u64::from(class.bytes)).max();
+        if msg.len > longest.unwrap_or(0) {
+            fx.failed(MsgKey { src: me, id: msg.id }, FailReason::Refused);
+            return Submit::Taken;
+        }
+        self.catch_up(cycle, me);
+        let generation = 16 - self.config.tx_messages.trailing_zeros();
+        let own = self.config.protocols.get(usize::from(msg.transport));
+        let protocol = own.or(self.config.protocols.first()).copied().unwrap_or(0);
+        let mut record = self.given(cycle, me).clone();
+        if self.get_input(&record, "submit_valid_i") == 1 {
+            return Submit::Full;
+        }
+        self.set(&mut record, "submit_valid_i", 1);
+        self.set(&mut record, "submit_protocol_i", protocol.into());
+        self.set(&mut record, "submit_dst_ip_i", ip_of(msg.dst).into());
+        self.set(&mut record, "submit_src_context_i", u128::from(msg.id.0) & 0xffff);
+        self.set(&mut record, "submit_msg_len_i", msg.len.max(1).into());
+        let high = u128::from(msg.id.0 >> 16) & ((1 << generation) - 1);
+        self.set(&mut record, "submit_generation_i", high);
+        let outputs = match self.circuit.look(&record) {
+            Ok(outputs) => outputs,
+            Err(error) => {
+                self.broken = Some(error);
+                return Submit::Full;
+            }
+        };
+        if self.get(&outputs, "submit_ready_o") == 0 {
+            return Submit::Full;
+        }
+        *self.given(cycle, me) = record;
+        let cell = self.get(&outputs, "submit_id_o") as usize;
+        self.messages[cell] = Some((msg.id, msg.len));
+        Submit::Taken
+    }
+
+    fn cancel(&mut self, cycle: u64, me: HostId, id: MsgId) {
+        let is_it = |message: &Option<(MsgId, u64)>| message.is_some_and(|(known, _)| known == id);
+        let Some(cell) = self.messages.iter().position(is_it) else { return };
+        self.catch_up(cycle, me);
+        let mut record = self.given(cycle, me).clone();
+        self.set(&mut record, "cancel_valid_i", 1);
+        self.set(&mut record, "cancel_id_i", cell as u128);
+        *self.given(cycle, me) = record;
+    }
+
+    fn receive(
+        &mut self,
+        cycle: u64,
+        me: HostId,
+        (pkt, switches): (&Packet, u32),
+        _: &mut Effects,
+    ) {
+        self.catch_up(cycle, me);
+        let mut headers = Vec::new();
+        frame::write(pkt, switches, &mut headers);
+        let mut record = self.given(cycle, me).clone();
+        self.set(&mut record, "rx_valid_i", 1);
+        self.set(&mut record, "rx_length_i", pkt.wire_len.into());
+        let layout = self.circuit.inputs();
+        let port = layout.port("rx_frame_i");
+        layout.set_words(&mut record, port, &words(&headers, layout.ports()[port].words()));
+        *self.given(cycle, me) = record;
+    }
+
+    fn next(&self) -> Option<u64> {
+        self.is_busy().then_some(self.next)
+    }
+
+    fn chooses(&self, open: RangeInclusive<u64>) -> Option<u64> {
+        let cycle = self.next.max(*open.start()).max(self.made);
+        (self.is_busy() && open.contains(&cycle)).then_some(cycle)
+    }
+
+    fn step(
+        &mut self,
+        cycle: u64,
+        tx_open: bool,
+        me: HostId,
+        slot: &mut Packet,
+        fx: &mut Effects,
+    ) -> Option<u64> {
+        self.catch_up(cycle, me);
+        let given = self.inputs.pop_front_if(|(at, _)| *at == cycle).map(|(_, record)| record);
+        let mut record = given.unwrap_or_else(|| self.nothing(me));
+        self.set(&mut record, "tx_open_i", tx_open.into());
+        let outputs = match self.circuit.step(&record) {
+            Ok(outputs) => outputs,
+            Err(error) => {
+                self.broken = Some(error);
+                return None;
+            }
+        };
+        self.next = cycle + 1;
+        if tx_open && self.get(&outputs, "waits_o") == 1 {
+            self.made = cycle + self.making + 1;
+            self.settled = self.settled.max(cycle + settles(&self.config));
+        }
+        let made = self.get(&outputs, "made_valid_o") == 1 && self.packet(&outputs, me, slot);
+        self.cancelled(&record, me, fx);
+        self.hear(&outputs, me, fx);
+        made.then(|| cycle - self.making)
+    }
+}
