@@ -1,6 +1,6 @@
 //! A NIC's blocks and its program, put together: what a packet, a submission or a timer does to
-//! them. When that is, the two laws of time say, [`exact`] and [`clocked`]; rules are those of
-//! docs/nic.md.
+//! them. When that is, the two laws of time say, that of instants (`exact`) and [`clocked`]; rules
+//! are those of docs/nic.md.
 //!
 //! A packet runs through the ingress pipeline as it arrives. The receiving side is touched by
 //! nothing else, so that it may run ahead by the way in (rule 1); what it does to the sending side,

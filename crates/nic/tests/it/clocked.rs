@@ -10,16 +10,19 @@ use endpoint::{Effect, Effects, Flags, Msg, Packet, Span, Stat, Submit};
 use p4::interp::Machine as Interpreter;
 use p4::ir;
 use shipped::{HOMA_TR, compile, compile_including, config};
-use trimline_nic::nano::blocks::clocked::{Clocked, LOOKUP};
+use trimline_nic::nano::blocks::clocked::Clocked;
 use trimline_nic::nano::config::Config;
 use trimline_nic::nano::ticking::Machine;
 use units::{Dur, HostId, MsgId};
+use wire::nano::flags::{ACK as ACK_FLAG, NACK as NACK_FLAG, PULL as PULL_FLAG};
 use wire::nano::{Header, Kind, Protocol, Repr};
 
 const ME: HostId = HostId(0);
 const RTT: u16 = 2;
 /// The way in.
 const IN: u64 = 23;
+/// From a packet to its lookup.
+const LOOKUP: u64 = 4;
 
 /// One machine, all its cycles, and what it has sent.
 struct Bench {
@@ -71,6 +74,11 @@ impl Bench {
 
     /// A packet of `cycle` with this header, from host `from`.
     fn packet(&mut self, cycle: u64, from: u32, repr: Repr) {
+        self.packet_with(cycle, from, repr, |_| {});
+    }
+
+    /// The same, whose header is changed so.
+    fn packet_with(&mut self, cycle: u64, from: u32, repr: Repr, change: impl Fn(&mut [u8])) {
         self.run(cycle);
         let is_data = matches!(repr.kind, Kind::Data { .. });
         let offset = u64::from(repr.pkt_offset) * 1024;
@@ -81,6 +89,7 @@ impl Bench {
         pkt.proto = self.protocol.number();
         let bytes = repr.to_bytes(self.protocol);
         pkt.hdr[..bytes.len()].copy_from_slice(&bytes);
+        change(&mut pkt.hdr);
         pkt.hdr_len = bytes.len() as u8;
         self.machine.receive(cycle, ME, (&pkt, 1), &mut self.fx);
     }
@@ -88,35 +97,24 @@ impl Bench {
     /// Packet `offset` of message `number` of `packets`, from host `from`, in `cycle`.
     fn data(&mut self, cycle: u64, (from, number): (u32, u16), packets: u16, offset: u8) {
         let repr = Repr {
-            kind: Kind::Data { chopped: false },
+            kind: DATA,
             src_context: number,
-            dst_context: 0,
             msg_len: packets * 1024,
             pkt_offset: offset,
-            credit: 0,
-            grant_prio: 0,
             tx_msg_id: number,
-            buf_ptr: 0,
-            buf_size_class: 0,
+            ..ABOUT
         };
         self.packet(cycle, from, repr);
     }
 
     /// What host 1 says of message 0 of this host.
     fn hear(&mut self, cycle: u64, kind: Kind, pkt_offset: u8, credit: u16) {
-        let about = Repr {
-            kind,
-            src_context: 0,
-            dst_context: 0,
-            msg_len: 0,
-            pkt_offset,
-            credit,
-            grant_prio: 0,
-            tx_msg_id: 0,
-            buf_ptr: 0,
-            buf_size_class: 0,
-        };
-        self.packet(cycle, 1, about);
+        self.packet(cycle, 1, Repr { kind, pkt_offset, credit, ..ABOUT });
+    }
+
+    /// The same with these flags, of packet 0.
+    fn hear_flags(&mut self, cycle: u64, flags: u8) {
+        self.packet_with(cycle, 1, ABOUT, |header| header[0] = flags);
     }
 
     /// Message `id` of so many packets to host 1.
@@ -137,6 +135,20 @@ impl Bench {
         self.sent.iter().map(|(cycle, repr)| (*cycle, repr.kind, repr.pkt_offset)).collect()
     }
 }
+
+/// A control packet about message 0 of this host.
+const ABOUT: Repr = Repr {
+    kind: ACK,
+    src_context: 0,
+    dst_context: 0,
+    msg_len: 0,
+    pkt_offset: 0,
+    credit: 0,
+    grant_prio: 0,
+    tx_msg_id: 0,
+    buf_ptr: 0,
+    buf_size_class: 0,
+};
 
 const ACK: Kind = Kind::Ack { pull: false };
 const PULLED: Kind = Kind::Ack { pull: true };
@@ -233,6 +245,36 @@ fn c5_a_choice_is_final() {
     assert_eq!(bench.briefs(), [(1, DATA, 0)]);
 }
 
+/// C3 and C5: nor does what an ACK does in the cycle of the choice. The timeout of cycle 3200 has
+/// the packet repeated, which is chosen in the next one.
+#[test]
+fn c5_an_ack_in_the_cycle_of_the_choice_is_too_late() {
+    let mut bench = Bench::ndp();
+    bench.submit(0, 0, 1);
+    bench.hear(3201 - IN, ACK, 0, 0);
+    bench.run(3300);
+    assert_eq!(bench.briefs(), [(1, DATA, 0), (3201, DATA, 0)]);
+}
+
+/// C3: an answer that says of a packet that it has come and that it is refused has it delivered,
+/// although this program asks for its repetition first.
+#[test]
+fn c3_what_a_packet_does_has_an_order() {
+    let turned = compile_including("ndp.p4", "ndp_rules.p4", |text| {
+        let first = text.find("if ((flags & ACK_FLAG) != 0) {").unwrap();
+        let second = text.find("if ((flags & (NACK_FLAG | PULL_FLAG)) != 0) {").unwrap();
+        let end = "credit_to_btx(event);\n            }\n";
+        let end = second + text[second..].find(end).unwrap() + end.len();
+        let parts = [&text[..first], &text[second..end], &text[first..second], &text[end..]];
+        parts.concat()
+    });
+    let mut bench = Bench::new(&turned, clocked(Protocol::Ndp));
+    bench.submit(0, 0, 2);
+    bench.hear_flags(50, ACK_FLAG | NACK_FLAG | PULL_FLAG);
+    bench.run(200);
+    assert_eq!(bench.briefs(), [(1, DATA, 0), (2, DATA, 1)], "nothing is repeated");
+}
+
 /// C5: with a wire that lets nothing go, nothing is chosen; then control goes first.
 #[test]
 fn c5_nothing_is_chosen_while_the_wire_is_shut() {
@@ -288,14 +330,11 @@ fn c7_a_message_is_over_in_its_lookup() {
 fn c8_what_is_over_costs_its_queue_a_cycle() {
     let shut = |cycle: u64| cycle >= 100;
     let mut bench = Bench::ndp();
-    bench.submit(0, 0, 1);
-    bench.submit(0, 1, 1);
-    bench.submit(0, 2, 1);
-    bench.machine.cancel(10, ME, MsgId(0));
+    (0..3).for_each(|id| assert_eq!(bench.submit(0, id, 1), Submit::Taken));
+    bench.machine.cancel(99, ME, MsgId(0));
     bench.machine.cancel(99, ME, MsgId(1));
     bench.until(150, shut);
-    // The first is dropped in cycle 11, the second in 100.
-    assert_eq!(bench.briefs(), [(101, DATA, 0)]);
+    assert_eq!(bench.briefs(), [(102, DATA, 0)], "one is dropped in cycle 100, the other in 101");
     assert_eq!(bench.sent[0].1.src_context, 2);
 }
 

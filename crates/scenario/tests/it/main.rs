@@ -27,6 +27,7 @@ mod marking;
 mod mptcp_two_paths;
 mod nano_agreement;
 mod nano_clocked;
+mod nano_faults;
 mod nano_remember;
 mod ndp_invariants;
 mod ns2;
