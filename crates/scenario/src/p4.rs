@@ -9,6 +9,7 @@ use std::sync::Arc;
 use p4::interp::Machine;
 use p4::ir;
 use p4::program::{Externs, Program};
+use p4::state::State;
 
 pub use entries::Entries;
 
@@ -28,12 +29,15 @@ pub(crate) enum Backend {
     Interpreter,
     /// Generated code, for the programs of `p4/` with the constants that `programs` has.
     Rust,
+    /// A circuit, in Verilator. On a clocked NIC.
+    Rtl,
 }
 
 choices!(Backend,
     "model" => Backend::Model,
     "interpreter" => Backend::Interpreter,
-    "rust" => Backend::Rust);
+    "rust" => Backend::Rust,
+    "rtl" => Backend::Rtl);
 
 /// A program, compiled.
 pub(crate) struct Compiled {
@@ -41,6 +45,8 @@ pub(crate) struct Compiled {
     pub(crate) program: Arc<ir::Program>,
     entries: Entries,
     backend: Backend,
+    /// Hosts whose NIC is a circuit; none: all, if that is the back end.
+    pub(crate) rtl_hosts: Vec<u32>,
 }
 
 /// The programs that have a model, with what they include.
@@ -59,6 +65,7 @@ pub(crate) struct Named {
     constants: Constants,
     entries: Option<PathBuf>,
     pub(crate) backend: Option<Backend>,
+    pub(crate) rtl_hosts: Vec<u32>,
 }
 
 keys! { pub(crate) PROGRAM: Named {
@@ -68,8 +75,12 @@ keys! { pub(crate) PROGRAM: Named {
     backend (maybe backend): Backend,
         "who runs it: a model in Rust (of the first three on a NIC), the reference interpreter, or \
          Rust generated when Trimline was built (the programs of `p4/`, with the constants that \
-         `crates/programs/build.rs` lists). Results are the same"
+         `crates/programs/build.rs` lists), or a circuit that is simulated cycle by cycle (a NIC \
+         with `clocked = true`: [nic.md](nic.md#in-hardware)). Results are the same"
             .default("the quickest that there is");
+    rtl_hosts (rtl_hosts when Named::is_rtl): Vec<u32>,
+        "hosts whose NIC is the circuit; the others run the model of it".range("numbers of hosts")
+            .default("all").only("`backend = \"rtl\"`");
     constants (constants when Named::is_file): Constants,
         "other values for constants of the program, `constants = { TRIM = true }`; which there \
          are, it says".range("integers and booleans").default("none").only(FILE);
@@ -86,6 +97,10 @@ impl Named {
         let mut named = Self::default();
         table.all_keys(PROGRAM, &mut named)?;
         Ok(named)
+    }
+
+    fn is_rtl(&self) -> bool {
+        self.backend == Some(Backend::Rtl)
     }
 
     fn is_file(&self) -> bool {
@@ -113,7 +128,7 @@ impl Compiled {
         let usual = if generated { Backend::Rust } else { Backend::Interpreter };
         let backend = named.backend.unwrap_or(usual);
         table.resolve("backend", &backend);
-        Ok(Self { program, entries, backend })
+        Ok(Self { program, entries, backend, rtl_hosts: named.rtl_hosts })
     }
 
     /// The program `file` of `p4/`, as this crate was built with it.
@@ -132,7 +147,20 @@ impl Compiled {
             let error = table.error("program", "the program cannot be compiled", "this one");
             error.hint("leave out `backend`")
         })?;
-        Ok(Self { program: Arc::new(program), entries: Entries::default(), backend })
+        let (program, entries) = (Arc::new(program), Entries::default());
+        Ok(Self { program, entries, backend, rtl_hosts: Vec::new() })
+    }
+
+    /// Whether a circuit runs it.
+    pub(crate) fn is_rtl(&self) -> bool {
+        self.backend == Backend::Rtl
+    }
+
+    /// The state in which it begins.
+    pub(crate) fn state(&self) -> State {
+        let mut state = State::new(Arc::clone(&self.program));
+        self.entries.apply(&mut state);
+        state
     }
 
     /// What runs it, in the state in which it begins; `None` if there is no code of it for the back
@@ -143,6 +171,9 @@ impl Compiled {
             Backend::Model => return None,
             Backend::Interpreter => Box::new(Machine::new(program)),
             Backend::Rust => programs::find(program)?,
+            // Of hosts whose NIC is no circuit.
+            Backend::Rtl if programs::is_generated(&program) => programs::find(program)?,
+            Backend::Rtl => Box::new(Machine::new(program)),
         };
         self.entries.apply(runs.state());
         Some(runs)

@@ -6,6 +6,7 @@
 //! here and a row of [`TRANSPORTS`].
 
 mod cbr;
+mod circuits;
 mod homa;
 mod mptcp;
 mod ndp;

@@ -12,6 +12,7 @@ use nic::nano::endpoint::{FRAMING, Nano as Nic, Runs};
 use transports::nano::{Clocked, Config, Nano, Program, SizeClass};
 use units::Dur;
 
+use super::circuits::Circuits;
 use super::{Around, ForLife, Need, Signals, Transport, Wait, chosen, refused};
 use crate::diagnostic::Checked;
 use crate::document::Value;
@@ -142,9 +143,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     let named = Named::read(table)?;
     let program = named.program.to_string_lossy().into_owned();
     match MODELS.iter().find(|(name, ..)| *name == program) {
-        Some(&(_, program, file, constants)) => {
-            model(table, program, file, constants, named.backend)
-        }
+        Some(&(_, program, file, constants)) => model(table, program, file, constants, &named),
         None if program.ends_with(".p4") => programmed(table, around, named),
         None => {
             let message = format!("unknown program `{program}`");
@@ -160,9 +159,9 @@ fn model(
     program: Program,
     file: &str,
     constants: &[&str],
-    backend: Option<Backend>,
+    named: &Named,
 ) -> Checked<Transport> {
-    let backend = backend.unwrap_or(Backend::Model);
+    let backend = named.backend.unwrap_or(Backend::Model);
     table.resolve("backend", &backend);
     let preset = chosen(table, &["firesim"])?.map(|_| Config::firesim(program));
     let mut config = Config::firesim(program);
@@ -202,7 +201,8 @@ fn model(
             Box::new(move || native(&config))
         })
     } else {
-        let compiled = Compiled::shipped(table, file, &constants, backend)?;
+        let mut compiled = Compiled::shipped(table, file, &constants, backend)?;
+        compiled.rtl_hosts.clone_from(&named.rtl_hosts);
         on_the_nic(table, compiled, on_blocks(&config))?
     };
     Ok(Transport { endpoint: for_life(Dur::MAX), for_life: Some(for_life), ..transport })
@@ -343,14 +343,25 @@ fn on_the_nic(table: &Reader<'_>, compiled: Compiled, config: NicConfig) -> Chec
         error.hint("p4/include/nano.p4 declares what the NIC has")
     })?;
     let compiled = Arc::new(compiled);
+    let circuit =
+        compiled.is_rtl().then(|| Circuits::new(table, &compiled, &config)).transpose()?;
+    let circuit = circuit.map(Arc::new);
     Ok(Box::new(move |packet_life| {
         let config = NicConfig { packet_life, ..config.clone() };
-        let compiled = Arc::clone(&compiled);
+        let (compiled, circuit) = (Arc::clone(&compiled), circuit.clone());
         Box::new(move || {
-            let runs = compiled.runs()?;
-            Some(Box::new(Nic::new(&compiled.program, runs, config.clone()).ok()?))
+            if let Some(circuit) = &circuit {
+                return Some(Box::new(circuit.endpoint(&compiled, &config)));
+            }
+            model_of(&compiled, &config)
         })
     }))
+}
+
+/// The model of a program's NIC.
+pub(super) fn model_of(compiled: &Compiled, config: &NicConfig) -> Option<Box<dyn Endpoint>> {
+    let runs = compiled.runs()?;
+    Some(Box::new(Nic::new(&compiled.program, runs, config.clone()).ok()?))
 }
 
 /// A size class of buffers, bytes and number.

@@ -29,6 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "transports",
             "p4",
             "nic",
+            "rtl",
             "programs",
             "workload",
             "queues",
