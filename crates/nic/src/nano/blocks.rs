@@ -348,8 +348,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Make the packet that the arbiter has chosen in `cycle`, all but its path. Whether the program
-    /// has made one.
+    /// Make the packet that the arbiter has chosen in `cycle`, all but its path. Whether the
+    /// program has made one.
     fn make(
         &mut self,
         cycle: u64,

@@ -133,7 +133,7 @@ mod tests {
 
     /// C1: against a search; an input at the beginning of a cycle belongs to the next one.
     #[test]
-    fn c1_an_input_belongs_to_the_first_cycle_that_begins_after_it() {
+    fn law_c1_an_input_belongs_to_the_first_cycle_that_begins_after_it() {
         for phase in [0, 1, 2, 311, 312, 624] {
             let edges = Edges { phase };
             for at in (0..5_000).map(Time) {
@@ -150,7 +150,7 @@ mod tests {
 
     /// C4: slot i is looked at in the cycles 2 i modulo 2 N, and times are whole cycles.
     #[test]
-    fn c4_timers_count_cycles() {
+    fn law_c4_timers_count_cycles() {
         assert_eq!(Tick::Cycle.of(Dur::from_us(7)), Dur(22_400));
         assert_eq!(
             [0, 1, 312, 313, 625, 626].map(|ps| Tick::Cycle.of(Dur(ps)).0),

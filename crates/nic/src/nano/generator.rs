@@ -195,7 +195,7 @@ mod tests {
 
     /// C8: of each kind 256 wait.
     #[test]
-    fn c8_what_finds_its_queue_full_is_lost() {
+    fn law_c8_what_finds_its_queue_full_is_lost() {
         let prototype = Config::prototype(9, Dur::from_us(7));
         let mut control = Control::new(&Config { clocked: true, ..prototype });
         assert!((0..256).all(|n| control.push(Time(0), Class::Ack, packet(0, n))));

@@ -92,7 +92,7 @@ mod tests {
     /// C5: the choice falls in the last cycle whose packet is out when the wire is free; of short
     /// packets the next is chosen before the one before has begun.
     #[test]
-    fn c5_the_choice_is_as_late_as_the_way_out_lets_it() {
+    fn law_c5_the_choice_is_as_late_as_the_way_out_lets_it() {
         let (edges, mut mac) = (edges(), Mac::new(EGRESS));
         assert_eq!(mac.open(edges), 0..=u64::MAX);
         mac.push(edges, 100, SHORT, Packet::EMPTY);
@@ -111,7 +111,7 @@ mod tests {
 
     /// C5: what goes late puts off what has been chosen behind it, and nothing is chosen meanwhile.
     #[test]
-    fn c5_what_is_late_puts_off_what_follows() {
+    fn law_c5_what_is_late_puts_off_what_follows() {
         let (edges, mut mac) = (edges(), Mac::new(EGRESS));
         mac.push(edges, 100, SHORT, Packet::EMPTY);
         mac.push(edges, 108, SHORT, Packet::EMPTY);

@@ -197,7 +197,7 @@ mod tests {
     /// C9, by hand: 0x0a00 ^ 0x0001 is 0x0a01; 1 to the left by 5 is 0x0020, 0x8001 by 11 is
     /// 0x0c00.
     #[test]
-    fn c9_the_hash() {
+    fn law_c9_the_hash() {
         let of =
             |src_context, tx_msg_id| hash(&Key { src_ip: 0x0a00_0001, src_context, tx_msg_id });
         assert_eq!([of(0, 0), of(1, 0), of(0, 0x8001)], [0x0a01, 0x0a21, 0x0601]);
@@ -210,7 +210,7 @@ mod tests {
     /// C9: of five keys of one set the first is forgotten; one that is there is not put there
     /// again; two places are two ways.
     #[test]
-    fn c9_the_places_of_a_set_are_filled_in_turn() {
+    fn law_c9_the_places_of_a_set_are_filled_in_turn() {
         let mut table = Sets::new(1024);
         let mine = (0..).map(key).filter(|k| table.index(k) == 7).take(5).collect::<Vec<_>>();
         mine[..4].iter().for_each(|key| table.insert(*key));

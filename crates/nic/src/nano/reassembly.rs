@@ -339,7 +339,7 @@ mod tests {
     /// C6: a GRANT starts the timer of its message again some cycles later, if one runs then; also
     /// one that another message has begun meanwhile.
     #[test]
-    fn c6_a_grant_starts_the_timer_later() {
+    fn law_c6_a_grant_starts_the_timer_later() {
         let prototype = Config::prototype(9, Dur::from_us(7));
         let mut r =
             Reassembly::new(&Config { clocked: true, remember: Some(4), ..prototype }, false);

@@ -157,7 +157,7 @@ const DATA: Kind = Kind::Data { chopped: false };
 /// C2: what follows from a packet of cycle 100 comes in cycle 123; then it may be chosen in the
 /// next one (C3).
 #[test]
-fn c2_a_packet_takes_effect_after_the_way_in() {
+fn law_c2_a_packet_takes_effect_after_the_way_in() {
     let mut bench = Bench::ndp();
     bench.data(100, (1, 0), 1, 0);
     let delivered =
@@ -174,7 +174,7 @@ fn c2_a_packet_takes_effect_after_the_way_in() {
 /// packet, and a lookup comes before the look of the same cycle. Slot 0 is looked at in multiples
 /// of 32.
 #[test]
-fn c2_a_message_is_timed_by_its_lookup() {
+fn law_c2_a_message_is_timed_by_its_lookup() {
     let ends = 32 * 203;
     let first = ends - 2 * 3200 - LOOKUP;
     for (later, is_known) in [(0, true), (1, false)] {
@@ -194,7 +194,7 @@ fn c2_a_message_is_timed_by_its_lookup() {
 
 /// C3: what is submitted in a cycle is chosen in the next one.
 #[test]
-fn c3_the_arbiter_sees_what_the_cycles_before_have_left() {
+fn law_c3_the_arbiter_sees_what_the_cycles_before_have_left() {
     let mut bench = Bench::ndp();
     assert_eq!(bench.submit(50, 0, 1), Submit::Taken);
     bench.run(60);
@@ -203,7 +203,7 @@ fn c3_the_arbiter_sees_what_the_cycles_before_have_left() {
 
 /// C3: an ACK comes before the timeout of its cycle, so that nothing is repeated.
 #[test]
-fn c3_packets_come_before_timeouts() {
+fn law_c3_packets_come_before_timeouts() {
     for (later, timeouts) in [(0, 0), (1, 1)] {
         let mut bench = Bench::ndp();
         bench.submit(0, 0, 1);
@@ -217,7 +217,7 @@ fn c3_packets_come_before_timeouts() {
 /// C3: a packet comes before the pacer: it takes a token that is back in its cycle, and the PULL
 /// that has waited goes on waiting.
 #[test]
-fn c3_packets_come_before_the_pacer() {
+fn law_c3_packets_come_before_the_pacer() {
     let mut bench = Bench::ndp();
     for (cycle, offset) in [(100, 0), (110, 1), (240, 2)] {
         bench.data(cycle, (1, 0), 9, offset);
@@ -232,7 +232,7 @@ fn c3_packets_come_before_the_pacer() {
 /// C5: what has been chosen leaves as it was, whatever happens to its message then. What has not,
 /// does not.
 #[test]
-fn c5_a_choice_is_final() {
+fn law_c5_a_choice_is_final() {
     let mut bench = Bench::ndp();
     bench.submit(0, 0, 2);
     bench.machine.cancel(2, ME, MsgId(0));
@@ -248,7 +248,7 @@ fn c5_a_choice_is_final() {
 /// C3 and C5: nor does what an ACK does in the cycle of the choice. The timeout of cycle 3200 has
 /// the packet repeated, which is chosen in the next one.
 #[test]
-fn c5_an_ack_in_the_cycle_of_the_choice_is_too_late() {
+fn law_c5_an_ack_in_the_cycle_of_the_choice_is_too_late() {
     let mut bench = Bench::ndp();
     bench.submit(0, 0, 1);
     bench.hear(3201 - IN, ACK, 0, 0);
@@ -259,7 +259,7 @@ fn c5_an_ack_in_the_cycle_of_the_choice_is_too_late() {
 /// C3: an answer that says of a packet that it has come and that it is refused has it delivered,
 /// although this program asks for its repetition first.
 #[test]
-fn c3_what_a_packet_does_has_an_order() {
+fn law_c3_what_a_packet_does_has_an_order() {
     let turned = compile_including("ndp.p4", "ndp_rules.p4", |text| {
         let first = text.find("if ((flags & ACK_FLAG) != 0) {").unwrap();
         let second = text.find("if ((flags & (NACK_FLAG | PULL_FLAG)) != 0) {").unwrap();
@@ -277,7 +277,7 @@ fn c3_what_a_packet_does_has_an_order() {
 
 /// C5: with a wire that lets nothing go, nothing is chosen; then control goes first.
 #[test]
-fn c5_nothing_is_chosen_while_the_wire_is_shut() {
+fn law_c5_nothing_is_chosen_while_the_wire_is_shut() {
     let mut bench = Bench::ndp();
     bench.submit(0, 0, 1);
     bench.data(1, (1, 7), 1, 0);
@@ -289,7 +289,7 @@ fn c5_nothing_is_chosen_while_the_wire_is_shut() {
 /// and no more for the next one. Message 0 is better than message 1, which is so granted with one
 /// priority lower.
 #[test]
-fn c6_an_entry_leaves_behind_the_packet_in_its_lookup() {
+fn law_c6_an_entry_leaves_behind_the_packet_in_its_lookup() {
     let mut bench = Bench::homa();
     let ends = 32 * 203;
     // Its GRANT starts its timer again eight cycles after the lookup.
@@ -304,7 +304,7 @@ fn c6_an_entry_leaves_behind_the_packet_in_its_lookup() {
 /// C7: a message is over in the lookup that makes it whole, whatever the program says of the
 /// packet: id and buffer are free for the next one, and it is remembered.
 #[test]
-fn c7_a_message_is_over_in_its_lookup() {
+fn law_c7_a_message_is_over_in_its_lookup() {
     let silent = compile_including("ndp.p4", "ndp_rules.p4", |text| {
         text.replacen("is_last_pkt = info.is_last_pkt;", "is_last_pkt = 0;", 1)
     });
@@ -327,7 +327,7 @@ fn c7_a_message_is_over_in_its_lookup() {
 /// C8: a descriptor of a message that is over costs its queue a cycle, in which a lower queue may
 /// send.
 #[test]
-fn c8_what_is_over_costs_its_queue_a_cycle() {
+fn law_c8_what_is_over_costs_its_queue_a_cycle() {
     let shut = |cycle: u64| cycle >= 100;
     let mut bench = Bench::ndp();
     (0..3).for_each(|id| assert_eq!(bench.submit(0, id, 1), Submit::Taken));

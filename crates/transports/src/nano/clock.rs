@@ -97,7 +97,7 @@ mod tests {
 
     /// C1.
     #[test]
-    fn c1_an_input_waits_for_the_next_cycle() {
+    fn law_c1_an_input_waits_for_the_next_cycle() {
         for phase in [0, 1, 313, 624] {
             let clock = Clock { phase };
             for at in (0..3_000).map(Time) {
@@ -112,7 +112,7 @@ mod tests {
 
     /// C4.
     #[test]
-    fn c4_timers_count_cycles() {
+    fn law_c4_timers_count_cycles() {
         let of = [0, 1, 312, 313, 625, 626, 7_000_000].map(|ps| in_cycles(Dur(ps)).0);
         assert_eq!(of, [0, 1, 1, 2, 2, 3, 22_400]);
         let look = |id, deadline| look_in_cycles(Time(0), Dur(deadline), id, 4).0;

@@ -318,7 +318,7 @@ proptest! {
 /// C8: 256 descriptors wait in a queue. A packet for which there is no place waits as if for
 /// credit, and goes with what releases that; a timeout that finds none repeats nothing.
 #[test]
-fn c8_packets_without_a_place_wait_for_credit() {
+fn law_c8_packets_without_a_place_wait_for_credit() {
     let prototype = Config::prototype(64, TIMEOUT);
     let classes = vec![SizeClass { bytes: 65_535, buffers: 16 }];
     let mut p = Packetization::new(&Config { classes, clocked: true, ..prototype }, false);
