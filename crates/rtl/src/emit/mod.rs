@@ -2,9 +2,9 @@
 //!
 //! The module is the [circuit](p4::ir::circuit) of the pipeline as its schedule has it: a wire for
 //! each value, an assignment with the line of P4 that it comes from, and registers that carry it
-//! from cycle to cycle for as long as something needs it. A packet goes in with `valid_i`: its first
-//! bytes (as many as the parser can want, the first at the top), its length, its metadata. Its
-//! results come out [`Module::latency`] cycles later with `valid_o`. Packets may follow one another
+//! from cycle to cycle for as long as something needs it. A packet goes in with `valid_i`: its
+//! first bytes (as many as the parser can want, the first at the top), its length, its metadata.
+//! Its results come out [`Module::latency`] cycles later with `valid_o`. Packets may follow one another
 //! by the program's least spacing ([`p4::ir::Hardware::spacings`]), not closer.
 //!
 //! Registers, counters and tables are inside; a register or counter that other pipelines access as
