@@ -4,8 +4,8 @@
 //! each value, an assignment with the line of P4 that it comes from, and registers that carry it
 //! from cycle to cycle for as long as something needs it. A packet goes in with `valid_i`: its
 //! first bytes (as many as the parser can want, the first at the top), its length, its metadata.
-//! Its results come out [`Module::latency`] cycles later with `valid_o`. Packets may follow one another
-//! by the program's least spacing ([`p4::ir::Hardware::spacings`]), not closer.
+//! Its results come out [`Module::latency`] cycles later with `valid_o`. Packets may follow one
+//! another by the program's least spacing ([`p4::ir::Hardware::spacings`]), not closer.
 //!
 //! Registers, counters and tables are inside; a register or counter that other pipelines access as
 //! well is outside. So are externs: each access is a group of ports, the request out with its valid
