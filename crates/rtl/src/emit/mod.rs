@@ -2,10 +2,10 @@
 //!
 //! The module is the [circuit](p4::ir::circuit) of the pipeline as its schedule has it: a wire for
 //! each value, an assignment with the line of P4 that it comes from, and registers that carry it
-//! from cycle to cycle for as long as something needs it. A packet goes in with `valid_i`: its first
-//! bytes (as many as the parser can want, the first at the top), its length, its metadata. Its
-//! results come out [`Module::latency`] cycles later with `valid_o`. Packets may follow one another
-//! by the program's least spacing ([`p4::ir::Hardware::spacings`]), not closer.
+//! from cycle to cycle for as long as something needs it. A packet goes in with `valid_i`: its
+//! first bytes (as many as the parser can want, the first at the top), its length, its metadata.
+//! Its results come out [`Module::latency`] cycles later with `valid_o`. Packets may follow one
+//! another by the program's least spacing ([`p4::ir::Hardware::spacings`]), not closer.
 //!
 //! Registers, counters and tables are inside; a register or counter that other pipelines access as
 //! well is outside. So are externs: each access is a group of ports, the request out with its valid
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use p4::ir::circuit::{AccessId, Circuit, LENGTH_WIDTH, Node, NodeId, Schedule, Target};
-use p4::ir::{self, Direction, Pipeline, PipelineId, Place, Program};
+use p4::ir::{self, Direction, Pipeline, PipelineId, Place, Program, Spacing};
 use p4::state::State;
 use thiserror::Error;
 
@@ -57,6 +57,7 @@ pub struct Module {
     outputs: Vec<Port>,
     window: u32,
     latency: u32,
+    spacing: u32,
     ports: Ports,
     requests: Vec<Request>,
     readings: Vec<Reading>,
@@ -139,6 +140,12 @@ impl Module {
     #[must_use]
     pub fn latency(&self) -> u32 {
         self.latency
+    }
+
+    /// Cycles from a packet to the next, at least.
+    #[must_use]
+    pub fn spacing(&self) -> u32 {
+        self.spacing
     }
 
     /// The ports of a packet.
@@ -251,6 +258,7 @@ impl<'a> Emitter<'a> {
                 outputs: Vec::new(),
                 window: 0,
                 latency: schedule.cycles() - 1,
+                spacing: Spacing::of(program, id, circuit, schedule, &[]).cycles,
                 ports: Ports::default(),
                 requests: Vec::new(),
                 readings: Vec::new(),
@@ -533,7 +541,14 @@ impl<'a> Emitter<'a> {
             self.read("valid_q", 0, last - 1);
             self.line("always_ff @(posedge clk_i or negedge rst_ni) begin");
             self.line(&format!("  if (!rst_ni) valid_q <= {last}'d0;"));
-            self.line(&format!("  else valid_q <= {next};"));
+            self.line("  else begin");
+            self.line(&format!("    valid_q <= {next};"));
+            if let Some(close) = self.module.spacing.checked_sub(2) {
+                self.read("valid_q", 0, close + 1);
+                let close = if last == 1 { String::new() } else { format!("[{close}:0]") };
+                self.line(&format!("    too_close: assert (!valid_i || valid_q{close} == '0);"));
+            }
+            self.line("  end");
             self.line("end");
         }
         self.read_all("valid_i");
@@ -731,11 +746,12 @@ impl<'a> Emitter<'a> {
         let mut module = self.module;
         let mut text = format!(
             "// Made by trimline from the pipeline `{}` of {}. Do not change it.\n\
-             // Results {} cycles behind the packet.\n\
+             // Results {} cycles behind the packet, packets at least {} apart.\n\
              module {} (\n  input  logic clk_i,\n  input  logic rst_ni",
             self.pipeline.name,
             self.program.files.first().map_or("a program", String::as_str),
             module.latency,
+            module.spacing,
             module.name,
         );
         let inputs = module.inputs.iter().map(|port| ("input ", port));

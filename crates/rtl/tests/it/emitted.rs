@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use p4::front;
 use p4::ir::circuit::{Delay, Outcome, Target};
-use p4::ir::{self, Hardware, PipelineId, Port as Way, RegisterId};
+use p4::ir::{self, PipelineId, Port as Way, RegisterId};
 use p4::program::{Externs, Parsed};
 use p4::state::{Count, State};
 use programs::PROGRAMS;
@@ -58,8 +58,7 @@ impl Bench {
         let name = format!("{name}_{}", program.pipelines[at.index()].name);
         let module = emit(program, at, &state, target, &name);
         let module = module.unwrap_or_else(|why| panic!("{name}: {why}"));
-        let hardware = Hardware::timed(program, target).unwrap();
-        let spacing = hardware.spacings(&[])[at.index()].cycles;
+        let spacing = module.spacing();
         Self {
             name,
             ins: Layout::new(module.inputs().to_vec()),

@@ -60,8 +60,12 @@ pub(super) struct Build<'a> {
 
 type Done<T> = Result<T, Fault>;
 
-/// What follows on one of two ways.
-type Body<'a, 'b> = dyn FnMut(&mut Build<'a>, Frame) -> Done<Ends> + 'b;
+/// What follows on one of several ways.
+#[derive(Clone, Copy)]
+enum Way<'b> {
+    Block(&'b Block),
+    Action(ActionId, &'b [NodeId]),
+}
 
 impl<'a> Build<'a> {
     pub(super) fn new(program: &'a Program, pipeline: &'a Pipeline) -> Self {
@@ -91,7 +95,9 @@ impl<'a> Build<'a> {
         let end = self.either(ends.next, ends.returned);
         let end = self.either(end, ends.exited);
         let end = end.unwrap_or_else(|| self.begin());
-        Ok(self.outputs(accepted, &end))
+        let outputs = self.outputs(accepted, &end);
+        self.limits(Place::default())?;
+        Ok(outputs)
     }
 
     /// What the caller has set, and zeros.
@@ -158,26 +164,44 @@ impl<'a> Build<'a> {
         Some(self.join(on, one, other))
     }
 
-    /// One of two blocks, by a node of one bit.
-    fn branch(&mut self, frame: Frame, on: NodeId, bodies: [&mut Body<'a, '_>; 2]) -> Done<Ends> {
-        let cond = self.conditions.of(&self.graph, on);
-        let here = self.conditions.and(frame.on, cond);
-        let not = self.conditions.not(cond);
-        let there = self.conditions.and(frame.on, not);
-        let [then, otherwise] = bodies;
-        if there == NEVER {
-            return then(self, frame);
+    /// The first of several ways whose node of one bit is 1, else the last.
+    fn one_of(&mut self, frame: Frame, ways: &[(NodeId, Way<'_>)], last: Way<'_>) -> Done<Ends> {
+        let (mut rest, mut taken) = (frame, Vec::new());
+        for (on, way) in ways {
+            self.limits(self.graph.here)?;
+            let cond = self.conditions.of(&self.graph, *on);
+            let here = self.conditions.and(rest.on, cond);
+            let not = self.conditions.not(cond);
+            let there = self.conditions.and(rest.on, not);
+            if here == NEVER {
+                continue;
+            }
+            let ends = self.way(Frame { on: here, ..rest.clone() }, *way)?;
+            taken.push((*on, ends));
+            rest.on = there;
+            if there == NEVER {
+                break;
+            }
         }
-        if here == NEVER {
-            return otherwise(self, frame);
+        let mut all = match rest.on {
+            NEVER => taken.pop().map(|(_, ends)| ends).unwrap_or_default(),
+            _ => self.way(rest, last)?,
+        };
+        for (on, ends) in taken.into_iter().rev() {
+            all = Ends {
+                next: self.joined(on, ends.next, all.next),
+                returned: self.joined(on, ends.returned, all.returned),
+                exited: self.joined(on, ends.exited, all.exited),
+            };
         }
-        let one = then(self, Frame { on: here, ..frame.clone() })?;
-        let other = otherwise(self, Frame { on: there, ..frame })?;
-        Ok(Ends {
-            next: self.joined(on, one.next, other.next),
-            returned: self.joined(on, one.returned, other.returned),
-            exited: self.joined(on, one.exited, other.exited),
-        })
+        Ok(all)
+    }
+
+    fn way(&mut self, frame: Frame, way: Way<'_>) -> Done<Ends> {
+        match way {
+            Way::Block(block) => self.block(frame, block),
+            Way::Action(action, args) => self.action(frame, action, args),
+        }
     }
 
     fn block(&mut self, frame: Frame, block: &Block) -> Done<Ends> {
@@ -218,13 +242,7 @@ impl<'a> Build<'a> {
             StmtKind::Exit => Ok(Ends { exited: Some(frame), ..Ends::default() }),
             StmtKind::If { on, then, otherwise } => {
                 let on = self.expr(&frame, on);
-                self.branch(
-                    frame,
-                    on,
-                    [&mut |build, frame| build.block(frame, then), &mut |build, frame| {
-                        build.block(frame, otherwise)
-                    }],
-                )
+                self.one_of(frame, &[(on, Way::Block(then))], Way::Block(otherwise))
             }
             StmtKind::Switch { on, cases, default } => {
                 let on = self.expr(&frame, on);
@@ -257,23 +275,18 @@ impl<'a> Build<'a> {
         cases: &[(Vec<u128>, Block)],
         default: &Block,
     ) -> Done<Ends> {
-        let Some(((values, body), rest)) = cases.split_first() else {
-            return self.block(frame, default);
-        };
         let width = self.graph.width(on);
-        let mut is = self.graph.number(0, 1);
-        for value in values {
-            let value = self.graph.number(*value, width);
-            let same = self.graph.node(Node::Binary(BinaryOp::Eq, on, value), 1);
-            is = self.graph.node(Node::Binary(BinaryOp::Or, is, same), 1);
+        let mut ways = Vec::new();
+        for (values, body) in cases {
+            let mut is = self.graph.number(0, 1);
+            for value in values {
+                let value = self.graph.number(*value, width);
+                let same = self.graph.node(Node::Binary(BinaryOp::Eq, on, value), 1);
+                is = self.graph.node(Node::Binary(BinaryOp::Or, is, same), 1);
+            }
+            ways.push((is, Way::Block(body)));
         }
-        self.branch(
-            frame,
-            is,
-            [&mut |build, frame| build.block(frame, body), &mut |build, frame| {
-                build.switch(frame, on, rest, default)
-            }],
-        )
+        self.one_of(frame, &ways, Way::Block(default))
     }
 
     fn action(&mut self, mut frame: Frame, action: ActionId, args: &[NodeId]) -> Done<Ends> {
@@ -310,7 +323,7 @@ impl<'a> Build<'a> {
             first += count;
             runs.push((action.action, args));
         }
-        let mut ends = self.one_of(frame, answers[1], 0, &runs)?;
+        let mut ends = self.chosen(frame, answers[1], &runs)?;
         // Also where the action has returned, but not where it has left the control.
         if let Some(frame) = &mut ends.next {
             for (slot, answer) in told.iter().zip(answers) {
@@ -323,30 +336,23 @@ impl<'a> Build<'a> {
         Ok(ends)
     }
 
-    /// The action of this number and those behind it.
-    fn one_of(
+    /// The action of this number.
+    fn chosen(
         &mut self,
         frame: Frame,
         number: NodeId,
-        at: u32,
         runs: &[(ActionId, Vec<NodeId>)],
     ) -> Done<Ends> {
-        match runs {
-            [] => Ok(Ends { next: Some(frame), ..Ends::default() }),
-            [(action, args)] => self.action(frame, *action, args),
-            [(action, args), rest @ ..] => {
-                let wanted = self.graph.number(at.into(), ACTION_WIDTH);
-                let is = self.graph.node(Node::Binary(BinaryOp::Eq, number, wanted), 1);
-                self.branch(
-                    frame,
-                    is,
-                    [
-                        &mut |build, frame| build.action(frame, *action, args),
-                        &mut |build, frame| build.one_of(frame, number, at + 1, rest),
-                    ],
-                )
-            }
+        let Some(((last, args), others)) = runs.split_last() else {
+            return Ok(Ends { next: Some(frame), ..Ends::default() });
+        };
+        let mut ways = Vec::new();
+        for (at, (action, args)) in (0..).zip(others) {
+            let wanted = self.graph.number(at, ACTION_WIDTH);
+            let is = self.graph.node(Node::Binary(BinaryOp::Eq, number, wanted), 1);
+            ways.push((is, Way::Action(*action, args)));
         }
+        self.one_of(frame, &ways, Way::Action(*last, args))
     }
 
     // ---- Statements that go on

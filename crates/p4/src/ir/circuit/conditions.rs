@@ -16,7 +16,8 @@ pub(super) const NEVER: Cond = Cond(0);
 /// Always.
 pub(super) const ALWAYS: Cond = Cond(1);
 
-/// What is left if a variable is 1, and if it is 0. Variables further down have higher numbers.
+/// What is left if a variable is 1, and if it is 0. Variables further down have higher numbers:
+/// those that came before. So what a later condition adds to a way stands above what was known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Branch {
     variable: u32,
@@ -26,7 +27,7 @@ struct Branch {
 
 /// Most different conditions of a pipeline, and steps to decide about them: both are far beyond
 /// what programs have, and keep the time for odd ones within bounds.
-const MOST_VARIABLES: usize = 4096;
+const MOST_VARIABLES: usize = 2048;
 const MOST_BRANCHES: usize = 1 << 20;
 
 /// How far a condition is taken apart into others.
@@ -111,9 +112,13 @@ impl Conditions {
             }
             _ => None,
         };
+        // Past the limit the answers no longer matter: the caller gives up.
+        if parts.is_none() && self.too_many() {
+            return NEVER;
+        }
         let cond = parts.unwrap_or_else(|| {
             self.variables.push(node);
-            let variable = self.variables.len() as u32 - 1;
+            let variable = u32::MAX - self.variables.len() as u32;
             self.branch(Branch { variable, high: ALWAYS, low: NEVER })
         });
         self.by_node.insert(node, cond);
@@ -144,7 +149,6 @@ impl Conditions {
         if let Some(known) = self.choices.get(&(on, a, b)) {
             return *known;
         }
-        // Past the limit the answers no longer matter: the caller gives up.
         if self.too_many() {
             return NEVER;
         }
@@ -213,7 +217,8 @@ impl Conditions {
                 let branch = self.branches[cond.0 as usize];
                 let high = self.node(graph, branch.high);
                 let low = self.node(graph, branch.low);
-                graph.mux(self.variables[branch.variable as usize], high, low)
+                let variable = self.variables[(u32::MAX - 1 - branch.variable) as usize];
+                graph.mux(variable, high, low)
             }
         };
         self.nodes.insert(cond, node);

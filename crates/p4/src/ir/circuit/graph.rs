@@ -35,6 +35,9 @@ pub const LENGTH_WIDTH: u16 = 16;
 /// Width of a position in a packet in bits: that of any packet so long, and a header beyond.
 pub const CURSOR_WIDTH: u16 = 40;
 
+/// How far choices of numbers are taken apart where they are compared.
+const LEVELS: u32 = 16;
+
 /// What makes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
@@ -236,8 +239,12 @@ impl Graph {
             BinaryOp::Xor | BinaryOp::Sub if a == b => self.number(0, width),
             BinaryOp::Eq if a == b => self.number(1, 1),
             BinaryOp::Ne if a == b => self.number(0, 1),
-            BinaryOp::Eq | BinaryOp::Ne if self.constant(b).is_some() => self.compare(op, a, b),
-            BinaryOp::Eq | BinaryOp::Ne if self.constant(a).is_some() => self.compare(op, b, a),
+            BinaryOp::Eq | BinaryOp::Ne if self.constant(b).is_some() => {
+                self.compare(op, a, b, LEVELS)
+            }
+            BinaryOp::Eq | BinaryOp::Ne if self.constant(a).is_some() => {
+                self.compare(op, b, a, LEVELS)
+            }
             BinaryOp::Lt(sign) | BinaryOp::Le(sign) | BinaryOp::Gt(sign) | BinaryOp::Ge(sign) => {
                 match self.known_order(op, a, b, sign) {
                     Some(known) => self.number(known.into(), 1),
@@ -279,16 +286,22 @@ impl Graph {
         }
     }
 
-    /// Whether a value is, or is not, a number. Of a choice of numbers that is a condition.
-    fn compare(&mut self, op: BinaryOp, a: NodeId, number: NodeId) -> NodeId {
+    /// Whether a value is, or is not, a number. Of a choice of numbers that is a condition, so many
+    /// levels deep.
+    fn compare(&mut self, op: BinaryOp, a: NodeId, number: NodeId, levels: u32) -> NodeId {
+        if let (Some(value), Some(wanted)) = (self.constant(a), self.constant(number)) {
+            return self.number(u128::from((value == wanted) == (op == BinaryOp::Eq)), 1);
+        }
         if self.width(a) == 1 {
             let same = self.constant(number) == Some(u128::from(op == BinaryOp::Eq));
             return if same { a } else { self.not(a, 1) };
         }
         match self.value(a).node {
-            Node::Mux(on, x, y) if self.constant(x).is_some() || self.constant(y).is_some() => {
-                let x = self.node(Node::Binary(op, x, number), 1);
-                let y = self.node(Node::Binary(op, y, number), 1);
+            Node::Mux(on, x, y)
+                if levels > 0 && (self.constant(x).is_some() || self.constant(y).is_some()) =>
+            {
+                let x = self.compare(op, x, number, levels - 1);
+                let y = self.compare(op, y, number, levels - 1);
                 self.mux(on, x, y)
             }
             _ => self.raw(Node::Binary(op, a, number), 1),

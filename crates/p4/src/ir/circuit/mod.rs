@@ -14,9 +14,9 @@
 //! operators as fit, and what takes longer is spread over several cycles.
 //!
 //! A packet's values move from cycle to cycle in registers of their own, so a later assignment to
-//! the same slot waits for nothing. Accesses to one memory keep the order of the source, and each of
-//! its ports serves one of them at a time. What that means for packets that follow one another,
-//! [`spacings`](super::spacings) says.
+//! the same slot waits for nothing. Accesses to one memory keep the order of the source, and each
+//! of its ports serves one of them at a time. What that means for packets that follow one another,
+//! [`spacings`](super::Hardware::spacings) says.
 
 mod build;
 mod conditions;
@@ -242,8 +242,8 @@ impl Circuit {
         &self.outputs
     }
 
-    /// Bits of the packet's front that it looks at; `None` where a value of the packet says where to
-    /// look.
+    /// Bits of the packet's front that it looks at; `None` where a value of the packet says where
+    /// to look.
     #[must_use]
     pub fn window(&self) -> Option<u32> {
         let mut end = 0;
@@ -258,7 +258,8 @@ impl Circuit {
     }
 }
 
-/// Where among the answers of a look-up the arguments of an action begin, by its number in the table.
+/// Where among the answers of a look-up the arguments of an action begin, by its number in the
+/// table.
 #[must_use]
 pub fn first_argument(program: &Program, table: TableId, action: u16) -> usize {
     let table = &program.tables[table.index()];

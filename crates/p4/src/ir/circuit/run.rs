@@ -2,8 +2,8 @@
 //!
 //! Every access happens in its cycle, on memories that all packets share, so packets that come too
 //! close behind one another see what a real pipeline would show them. In one cycle a register gives
-//! what it had; of several packets at one extern or register the last to come is served first, which
-//! is the wrong order.
+//! what it had; of several packets at one extern or register the last to come is served first,
+//! which is the wrong order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -240,33 +240,55 @@ struct Early<'a> {
 
 type Units = BTreeMap<Unit, Vec<AccessId>>;
 
+/// The least cycles between packets at each memory that are wanted.
+type Bounds = BTreeMap<Unit, u32>;
+
 impl Early<'_> {
-    /// Early accesses wait for late ones of their memory as far as packets can come closer for it.
+    /// Early accesses wait for late ones of their memory: of all memories as far as packets can
+    /// come closer for it, then of each register as far as the others let it.
     fn closest(&self) -> Schedule {
         let mut best = self.schedule(&vec![Ready::default(); self.circuit.accesses.len()]);
-        let units = self.circuit.units(self.program);
-        let needs = units.values().map(|all| Window::of(all, self.circuit, &best).needs());
-        let mut high = needs.max().unwrap_or(0);
         if self.circuit.graph.nodes().len() > MOST_MOVED {
             return best;
         }
-        let mut low = PACKET_CYCLES;
-        while low < high {
-            let cycles = low.midpoint(high);
-            match self.moved(&best, &units, cycles) {
-                None => low = cycles + 1,
-                Some(schedule) => {
-                    high = cycles;
-                    best = schedule;
-                }
-            }
+        let units = self.circuit.units(self.program);
+        let needs = |accesses: &Vec<AccessId>| {
+            Window::of(accesses, self.circuit, &best).needs().max(PACKET_CYCLES)
+        };
+        let mut wanted: Bounds = units.iter().map(|(unit, all)| (*unit, needs(all))).collect();
+        let all: Vec<Unit> = units.keys().copied().collect();
+        let registers = all.iter().filter(|unit| matches!(unit, Unit::Register(_)));
+        let each: Vec<Vec<Unit>> = registers.map(|unit| vec![*unit]).collect();
+        for these in std::iter::once(all).chain(each) {
+            self.closer(&mut best, &units, &mut wanted, &these);
         }
         best
     }
 
+    /// Packets as close as they can be at these memories, where nothing else gets worse.
+    fn closer(&self, best: &mut Schedule, units: &Units, wanted: &mut Bounds, these: &[Unit]) {
+        let mut low = PACKET_CYCLES;
+        let mut high = these.iter().map(|unit| wanted[unit]).max().unwrap_or(low);
+        while low < high {
+            let cycles = low.midpoint(high);
+            let mut bounds = wanted.clone();
+            for unit in these {
+                bounds.entry(*unit).and_modify(|old| *old = (*old).min(cycles));
+            }
+            match self.moved(best, units, &bounds) {
+                None => low = cycles + 1,
+                Some(schedule) => {
+                    high = cycles;
+                    *wanted = bounds;
+                    *best = schedule;
+                }
+            }
+        }
+    }
+
     /// With accesses moved until packets can be so many cycles apart at each memory, if nothing
     /// comes out later for it.
-    fn moved(&self, best: &Schedule, units: &Units, cycles: u32) -> Option<Schedule> {
+    fn moved(&self, best: &Schedule, units: &Units, bounds: &Bounds) -> Option<Schedule> {
         let mut floors = vec![Ready::default(); self.circuit.accesses.len()];
         for _ in 0..MOST_TURNS {
             let schedule = self.schedule(&floors);
@@ -274,10 +296,10 @@ impl Early<'_> {
                 return None;
             }
             let mut changed = false;
-            for accesses in units.values() {
+            for (unit, accesses) in units {
                 let window = Window::of(accesses, self.circuit, &schedule);
                 for &id in accesses {
-                    let floor = window.floor(self.circuit.access(id).port, cycles);
+                    let floor = window.floor(self.circuit.access(id).port, bounds[unit]);
                     let now = schedule.access(id).cycle;
                     if let Some(floor) = floor.filter(|floor| floor.cycle > now) {
                         floors[id.index()] = floor;

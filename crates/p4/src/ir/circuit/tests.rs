@@ -100,8 +100,8 @@ fn a_register_is_not_read_before_it_must_be() {
     let sum = binary(BinaryOp::Add, length(), answer(), 16);
     let write = StmtKind::WriteRegister { register: RegisterId(0), index: kind(), value: sum };
     let control = vec![stmt(read), call(Expr::constant(1, 16)), call(answer()), stmt(write)];
-    // Reading in cycle 0 would keep the next packet away for five cycles. The calls do for three.
-    assert_eq!(times(control).0, [0, 2, 2, 4]);
+    // Reading in cycle 0 would keep the next packet away for five cycles.
+    assert_eq!(times(control).0, [0, 2, 3, 4]);
 }
 
 #[test]
@@ -169,4 +169,23 @@ fn logic_takes_the_time_of_a_target() {
 
 fn kind_wide() -> Expr {
     low_bits(kind(), 16)
+}
+
+/// A pipeline with more conditions than are decided about is refused, not worked on for ever; one
+/// with almost as many is not.
+#[test]
+fn too_many_ways_are_refused() {
+    let ways = |count: u128| {
+        let one = |number: u128| {
+            let on = binary(BinaryOp::Eq, length(), Expr::constant(number, 16), 1);
+            let then = vec![assign(PORT, Expr::constant(number, 9)), stmt(StmtKind::Return)];
+            stmt(StmtKind::If { on, then, otherwise: Vec::new() })
+        };
+        let mut program = program();
+        program.pipelines[0].control = (0..count).map(one).collect();
+        Circuit::new(&program, PipelineId(0)).map(|circuit| circuit.graph().nodes().len())
+    };
+    let why = ways(3000).unwrap_err().to_string();
+    assert!(why.starts_with("9:5: a pipeline with too many ways through it"), "{why}");
+    assert!(ways(1000).is_ok_and(|nodes| nodes > 1000));
 }
