@@ -88,11 +88,6 @@ module buffers #(
       free_q <= free_q | given;
       // A message of one packet takes a buffer and gives it back in one cycle.
       if (take_i) free_q[take_index_o] <= given[take_index_o];
-    end
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
       take_what_is_there: assert (!take_i || take_ready_o);
       give_what_is_taken: assert ((given & free_q & ~(Total'(take_i) << take_index_o)) == '0);
     end

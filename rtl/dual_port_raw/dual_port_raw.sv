@@ -83,6 +83,8 @@ module dual_port_raw #(
       second_value_o <= second_q ? second_value : '0;
       if (first_q) written_q[first_index_q] <= 1'b1;
       if (second_q) written_q[second_index_q] <= 1'b1;
+      two_cycles_apart: assert (!(valid_i && first_q));
+      second_two_cycles_apart: assert (!(second_valid_i && second_q));
     end
   end
 
@@ -97,13 +99,6 @@ module dual_port_raw #(
     second_cell_q  <= read(second_index);
     if (second_q) cells_q[second_index_q] <= second_value;
     if (first_q) cells_q[first_index_q] <= first_value;
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      two_cycles_apart: assert (!(valid_i && first_q));
-      second_two_cycles_apart: assert (!(second_valid_i && second_q));
-    end
   end
 
 endmodule

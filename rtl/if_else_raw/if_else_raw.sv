@@ -56,6 +56,7 @@ module if_else_raw #(
       busy_q  <= valid_i;
       value_q <= busy_q ? value : '0;
       if (busy_q) written_q[index_q] <= 1'b1;
+      two_cycles_apart: assert (!(valid_i && busy_q));
     end
   end
 
@@ -68,11 +69,5 @@ module if_else_raw #(
   end
 
   assign value_o = value_q;
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      two_cycles_apart: assert (!(valid_i && busy_q));
-    end
-  end
 
 endmodule

@@ -182,6 +182,9 @@ module srpt #(
       answer_q  <= answer;
       answer_qq <= answer_q;
       busy_q    <= valid_i;
+      two_cycles_apart: assert (!(valid_i && busy_q));
+      a_message: assert (!valid_i || 32'(rx_msg_id_i) < Ids);
+      none_waits_beside_a_free_register: assert (state_q.count == '0 || state_q.valid == '1);
     end
   end
 
@@ -189,13 +192,5 @@ module srpt #(
   assign prio_level_o   = 8'(answer_qq.level);
   assign rx_msg_id_o    = 16'(answer_qq.id);
   assign grant_offset_o = answer_qq.offset;
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      two_cycles_apart: assert (!(valid_i && busy_q));
-      a_message: assert (!valid_i || 32'(rx_msg_id_i) < Ids);
-      none_waits_beside_a_free_register: assert (state_q.count == '0 || state_q.valid == '1);
-    end
-  end
 
 endmodule

@@ -35,7 +35,8 @@ module timers #(
   typedef logic [TimeW-1:0] cycles_t;
 
   logic [Ids-1:0] running_q;
-  cycles_t        deadline_q [Ids];
+  // Flip-flops: any of them may begin anew in a cycle.
+  cycles_t [Ids-1:0] deadline_q;
 
   cycles_t now, deadline, late;
   assign now      = now_i[TimeW-1:0];
@@ -70,6 +71,7 @@ module timers #(
     end else begin
       running_q <= (running_q | begun) & ~ended;
       if (fire) running_q[slot] <= again_i;
+      again_what_fires: assert (!again_i || fire);
     end
   end
 
@@ -77,12 +79,6 @@ module timers #(
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < Ids; i++) begin
       if (begun[i] || (fire && slot == IdW'(i))) deadline_q[i] <= deadline;
-    end
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      again_what_fires: assert (!again_i || fire);
     end
   end
 

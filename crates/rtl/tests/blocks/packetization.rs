@@ -20,13 +20,13 @@ const MUTANTS: &[Mutant] = &[
     // has none.
     Mutant::new("packetization", "fresh = pkts & ~state.waiting;", "fresh = pkts;"),
     Mutant::new("packetization", "waits.to_btx = (state.to_btx & ~pkts) | fresh;", "waits.to_btx = state.to_btx & ~pkts;"),
-    Mutant::new("packetization", "credited    = waits(raised, credit_send, room[Credit]);", "credited    = waits(raised, credit_send, 1'b1);"),
+    Mutant::new("packetization", "= waits(raised, credit_send, room[Credit]);", "= waits(raised, credit_send, 1'b1);"),
     Mutant::new("packetization", "pkts: credit_send & ~raised.waiting,", "pkts: credit_send,"),
     Mutant::new("packetization", "pkts: timeout_send & ~late.waiting,", "pkts: timeout_send,"),
     // The packet.
     Mutant::new("packetization", "packet_o.is_new_msg  = states_q[chosen_id].sent == '0;", "packet_o.is_new_msg  = index_of(chosen_pkt) == '0;"),
     Mutant::new("packetization", "packet_o.tx_msg_id   = {messages_q[chosen_id].generation, chosen_id};", "packet_o.tx_msg_id   = 16'(chosen_id);"),
-    Mutant::new("packetization", "if (index_of(chosen_pkt) > states_q[chosen_id].max_tx) begin", "begin"),
+    Mutant::new("packetization", "if (index_of(chosen_pkt) > states_q[chosen_id].max_tx)", ""),
     // Submission.
     Mutant::new("packetization", "submit_ready_o = id_free && buffer_ready;", "submit_ready_o = id_free;"),
     Mutant::new("packetization", "RttPkts < PacketsMax ? RttPkts", "RttPkts < PacketsMax ? RttPkts - 1"),
@@ -37,11 +37,11 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("packetization", "is_new     = submits && id == free_id;", "is_new     = 1'b0;"),
     Mutant::new("packetization", " && !(cancel_valid_i && id == cancel_id_i)", ""),
     // Delivered: the guard, the clear of what waits for credit, what is over gets credit.
-    Mutant::new("packetization", "arrived = delivered_pkts_i & after_submit[delivered_id].sent;", "arrived = delivered_pkts_i;"),
-    Mutant::new("packetization", "arrived = delivered_pkts_i & after_submit[delivered_id].sent;", "arrived = delivered_pkts_i & states_q[delivered_id].sent;"),
-    Mutant::new("packetization", "after_submit[delivered_id].to_btx & ~arrived;", "after_submit[delivered_id].to_btx;"),
+    Mutant::new("packetization", "arrived  = delivered_pkts_i & answered.sent;", "arrived  = delivered_pkts_i;"),
+    Mutant::new("packetization", "answered = after_submit(delivered_id);", "answered = states_q[delivered_id];"),
+    Mutant::new("packetization", "answered.to_btx & ~arrived;", "answered.to_btx;"),
     Mutant::new("packetization", "&& !(delivered_whole && credit_id == delivered_id);", ";"),
-    Mutant::new("packetization", "after_delivered[delivered_id].progress = 1'b1;", "after_delivered[delivered_id].progress = 1'b0;"),
+    Mutant::new("packetization", "answered.progress || (arrived & ~answered.delivered) != '0;", "answered.progress;"),
     // Credit: one that is lower counts, one that is no packet, E4, one that waits.
     Mutant::new("packetization", "if (credit_update_i && credit_said > raised.credit)", "if (credit_update_i)"),
     Mutant::new("packetization", "packet(credit_rtx_pkt_offset_i) & credit_all & ~raised.delivered", "packet(credit_rtx_pkt_offset_i) & credit_all"),
@@ -49,14 +49,14 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("packetization", "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(PacketsMax)", "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(0)"),
     Mutant::new("packetization", "is_rtx: credit_rtx_i};", "is_rtx: 1'b0};"),
     // A stale copy: credit does not see what the same packet has delivered.
-    Mutant::new("packetization", "raised = after_delivered[credit_id];", "raised = after_submit[credit_id];"),
+    Mutant::new("packetization", "raised = after_delivered(credit_id);", "raised = after_submit(credit_id);"),
     // Timeouts.
-    Mutant::new("packetization", "late          = after_credit[timeout_id];", "late          = after_delivered[timeout_id];"),
+    Mutant::new("packetization", "late          = after_credit(timeout_id);", "late          = after_delivered(timeout_id);"),
     Mutant::new("packetization", "late.max_tx > late.rtx_offset || late.progress;", "late.max_tx > late.rtx_offset;"),
     Mutant::new("packetization", "late.timeouts == CountW'(MaxTimeouts);", "late.timeouts == CountW'(MaxTimeouts - 1);"),
     Mutant::new("packetization", "packets_t'(late.rtx_offset) + 7'd1)", "packets_t'(late.rtx_offset))"),
-    Mutant::new("packetization", "& ~late.delivered & timeout_all;", "& timeout_all;"),
-    Mutant::new("packetization", "if (Probe && stuck)", "if (stuck && 1'b0)"),
+    Mutant::new("packetization", "7'd1) & ~late.delivered", "7'd1)"),
+    Mutant::new("packetization", "Probe && stuck ? ", "1'b0 ? "),
     Mutant::new("packetization", "late.max_tx <= late.rtx_offset && late.waiting == '0;", "late.max_tx <= late.rtx_offset;"),
     Mutant::new("packetization", "    late.progress   = 1'b0;", ""),
     Mutant::new("packetization", "late.rtx_offset = late.max_tx;", "late.rtx_offset = late.rtx_offset;"),
