@@ -30,6 +30,10 @@ module dual_port_raw #(
   output logic [Width-1:0] second_value_o
 );
 
+  if (Ids < 2 || Ids > 128 || 2 ** $clog2(Ids) != Ids) begin : gen_refused
+    $error("Ids has to be a power of two from 2 to 128");
+  end
+
   localparam logic [7:0] Write = 8'd1;
   localparam logic [7:0] Add = 8'd2;
 

@@ -19,6 +19,10 @@ module fifo #(
   output logic [1:0]       kept_o
 );
 
+  if (Depth < 2 || 2 ** $clog2(Depth) != Depth) begin : gen_refused
+    $error("Depth has to be a power of two from 2 on");
+  end
+
   localparam int unsigned PtrW = $clog2(Depth);
 
   logic [Width-1:0] places_q [Depth];

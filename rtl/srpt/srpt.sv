@@ -32,6 +32,10 @@ module srpt #(
   output logic [15:0]    grant_offset_o
 );
 
+  if (Ids < 2 || Ids > 128 || 2 ** $clog2(Ids) != Ids) begin : gen_refused
+    $error("Ids has to be a power of two from 2 to 128");
+  end
+
   localparam int unsigned Registers = 16;
   // Each message has one entry.
   localparam int unsigned Waiting = Ids > Registers ? Ids - Registers : 1;

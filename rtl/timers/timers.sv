@@ -29,6 +29,10 @@ module timers #(
   input  logic           again_i
 );
 
+  if (Ids < 2 || Ids > 128 || 2 ** $clog2(Ids) != Ids) begin : gen_refused
+    $error("Ids has to be a power of two from 2 to 128");
+  end
+
   // A deadline is less than 2^(TimeW-1) cycles away on either side of any of its looks.
   localparam int unsigned Longest = TimeoutCycles > 2 * Ids ? TimeoutCycles : 2 * Ids;
   localparam int unsigned TimeW = $clog2(Longest + 1) + 1;

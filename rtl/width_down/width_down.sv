@@ -24,6 +24,10 @@ module width_down #(
   output logic                     last_o
 );
 
+  if (WideBytes % NarrowBytes != 0) begin : gen_refused
+    $error("WideBytes has to be a multiple of NarrowBytes");
+  end
+
   localparam int unsigned Parts = WideBytes / NarrowBytes;
 
   // The word that leaves, the part that is next in the lowest bits.

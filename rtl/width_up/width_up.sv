@@ -23,6 +23,10 @@ module width_up #(
   output logic                     last_o
 );
 
+  if (WideBytes % NarrowBytes != 0) begin : gen_refused
+    $error("WideBytes has to be a multiple of NarrowBytes");
+  end
+
   localparam int unsigned Parts = WideBytes / NarrowBytes;
   localparam int unsigned PartW = Parts > 1 ? $clog2(Parts) : 1;
 

@@ -4,16 +4,36 @@ use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
 use crate::meta::{BITS, Meta};
 
 const MUTANTS: &[Mutant] = &[
-    Mutant::new("arbiter", "tx_open_i && has_data_i && !has_control_i;", "tx_open_i && has_data_i;"),
-    Mutant::new("arbiter", "take_control_o = tx_open_i && has_control_i;", "take_control_o = has_control_i;"),
+    Mutant::new(
+        "arbiter",
+        "tx_open_i && has_data_i && !has_control_i;",
+        "tx_open_i && has_data_i;",
+    ),
+    Mutant::new(
+        "arbiter",
+        "take_control_o = tx_open_i && has_control_i;",
+        "take_control_o = has_control_i;",
+    ),
     Mutant::new(
         "arbiter",
         "take_control_o = tx_open_i && has_control_i;",
         "take_control_o = tx_open_i && has_control_i && !has_data_i;",
     ),
-    Mutant::new("arbiter", "take_data_o    = tx_open_i && has_data_i", "take_data_o    = has_data_i"),
-    Mutant::new("arbiter", "if (take_data_o) packet_o = data_i;", "if (take_data_o) packet_o = control_i;"),
-    Mutant::new("arbiter", "valid_o        = take_control_o || take_data_o;", "valid_o        = tx_open_i;"),
+    Mutant::new(
+        "arbiter",
+        "take_data_o    = tx_open_i && has_data_i",
+        "take_data_o    = has_data_i",
+    ),
+    Mutant::new(
+        "arbiter",
+        "if (take_data_o) packet_o = data_i;",
+        "if (take_data_o) packet_o = control_i;",
+    ),
+    Mutant::new(
+        "arbiter",
+        "valid_o        = take_control_o || take_data_o;",
+        "valid_o        = tx_open_i;",
+    ),
 ];
 
 struct Arbiter(Rng);
@@ -59,5 +79,6 @@ fn arbiter() {
         model: Box::new(|seed| Box::new(Arbiter(Rng::new(seed)))),
     };
     let cases = vec![case];
-    Block { name: "arbiter", parts: &["nano_pkg"], cases, mutants: MUTANTS }.check();
+    Block { name: "arbiter", parts: &["nano_pkg"], cases, mutants: MUTANTS, forbidden: &[] }
+        .check();
 }

@@ -2,7 +2,7 @@
 
 use nic::nano::cells::{Cells, Op};
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 
 const IF_ELSE: &[Mutant] = &[
     Mutant::new("if_else_raw", "predicate_i ? op0_i : op1_i", "predicate_i ? op1_i : op0_i"),
@@ -13,17 +13,17 @@ const IF_ELSE: &[Mutant] = &[
     Mutant::new("if_else_raw", "written_q[index_q] <= 1'b1;", "written_q[index_q] <= 1'b0;"),
     Mutant::new("if_else_raw", "cells_q[index_q] <= value;", "cells_q[index] <= value;"),
     Mutant::new("if_else_raw", "default: value = cell_q;", "default: value = data_q;"),
-    Mutant::new("if_else_raw", "assign value_o = value_q;", "assign value_o = busy_q ? value : '0;"),
+    Mutant::new(
+        "if_else_raw",
+        "assign value_o = value_q;",
+        "assign value_o = busy_q ? value : '0;",
+    ),
     Mutant::new("if_else_raw", "value_q <= busy_q ? value : '0;", "value_q <= value;"),
 ];
 
 const DUAL_PORT: &[Mutant] = &[
     // Stale forwards: an operation does not see the one of the cycle before on the other port.
-    Mutant::new(
-        "dual_port_raw",
-        "if (first_q && first_index_q == index) return first_value;",
-        "",
-    ),
+    Mutant::new("dual_port_raw", "if (first_q && first_index_q == index) return first_value;", ""),
     Mutant::new(
         "dual_port_raw",
         "if (second_q && second_index_q == index) return second_value;",
@@ -42,11 +42,7 @@ const DUAL_PORT: &[Mutant] = &[
     ),
     // Of another cell.
     Mutant::new("dual_port_raw", "second_q && second_index_q == index", "second_q"),
-    Mutant::new(
-        "dual_port_raw",
-        "if (second_q) written_q[second_index_q] <= 1'b1;",
-        "",
-    ),
+    Mutant::new("dual_port_raw", "if (second_q) written_q[second_index_q] <= 1'b1;", ""),
     Mutant::new("dual_port_raw", "predicate_i ? data0_i : data1_i", "data1_i"),
     Mutant::new("dual_port_raw", "second_op_q    <= second_op_i", "second_op_q    <= op0_i"),
     Mutant::new("dual_port_raw", "return old + data;", "return old - data;"),
@@ -58,6 +54,12 @@ const DUAL_PORT: &[Mutant] = &[
         "    if (first_q) cells_q[first_index_q] <= first_value;
     if (second_q) cells_q[second_index_q] <= second_value;",
     ),
+];
+
+/// Requests that are too close.
+const CLOSE: &[Forbidden] = &[
+    Forbidden { assertion: "two_cycles_apart", inputs: &[("valid_i", 1)], cycles: 2 },
+    Forbidden { assertion: "second_two_cycles_apart", inputs: &[("second_valid_i", 1)], cycles: 2 },
 ];
 
 /// Either kind: an operation is done whole in the cycle of its request.
@@ -178,7 +180,7 @@ fn case(ids: u16, width: u32, second: bool) -> Case {
 
 fn block(name: &'static str, second: bool, mutants: &'static [Mutant]) -> Block {
     let cases = vec![case(16, 16, second), case(128, 112, second)];
-    Block { name, parts: &[], cases, mutants }
+    Block { name, parts: &[], cases, mutants, forbidden: &CLOSE[..1 + usize::from(second)] }
 }
 
 #[test]

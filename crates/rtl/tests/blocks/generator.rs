@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 use crate::meta::{BITS, Meta};
 
 const MUTANTS: &[Mutant] = &[
@@ -13,25 +13,49 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("generator", "release_pull = token && !pull &&", "release_pull = token &&"),
     Mutant::new("generator", "if (pull_joins || release_pull)", "if (pull_joins)"),
     // A packet without a PULL holds the release up.
-    Mutant::new("generator", "token && !pull && pull_valid", "token && !ctrl_valid_i && pull_valid"),
+    Mutant::new(
+        "generator",
+        "token && !pull && pull_valid",
+        "token && !ctrl_valid_i && pull_valid",
+    ),
     // Flags.
     Mutant::new("generator", "ctrl_pull.flags = PullFlag;", ""),
     Mutant::new("generator", "ctrl_i.flags & ~PullFlag;", "ctrl_i.flags;"),
     Mutant::new("generator", " && !(pull_waits && ctrl_rest.flags == '0);", ";"),
     // The order of the queues.
-    Mutant::new("generator", "localparam int unsigned Nack = 1;
-  localparam int unsigned Ctrl = 2;", "localparam int unsigned Nack = 2;
-  localparam int unsigned Ctrl = 1;"),
+    Mutant::new(
+        "generator",
+        "localparam int unsigned Nack = 1;
+  localparam int unsigned Ctrl = 2;",
+        "localparam int unsigned Nack = 2;
+  localparam int unsigned Ctrl = 1;",
+    ),
     Mutant::new("generator", "assign data[Grant] = grant_i;", "assign data[Grant] = ack_i;"),
     // The queue: pointers and places off by one, a place that is given too late, a second entry
     // over the first.
     Mutant::new("fifo", "read_q  <= read_q + PtrW'(pop_i);", "read_q  <= read_q;"),
     Mutant::new("fifo", "write_q <= second + PtrW'(kept_o[1]);", "write_q <= second;"),
-    Mutant::new("fifo", "room_o    = left < (PtrW+1)'(Depth);", "room_o    = left < (PtrW+1)'(Depth - 1);"),
-    Mutant::new("fifo", "room_o    = left < (PtrW+1)'(Depth);", "room_o    = count_q < (PtrW+1)'(Depth);"),
-    Mutant::new("fifo", "left + (PtrW+1)'(kept_o[0]) < (PtrW+1)'(Depth);", "left < (PtrW+1)'(Depth);"),
+    Mutant::new(
+        "fifo",
+        "room_o    = left < (PtrW+1)'(Depth);",
+        "room_o    = left < (PtrW+1)'(Depth - 1);",
+    ),
+    Mutant::new(
+        "fifo",
+        "room_o    = left < (PtrW+1)'(Depth);",
+        "room_o    = count_q < (PtrW+1)'(Depth);",
+    ),
+    Mutant::new(
+        "fifo",
+        "left + (PtrW+1)'(kept_o[0]) < (PtrW+1)'(Depth);",
+        "left < (PtrW+1)'(Depth);",
+    ),
     Mutant::new("fifo", "second    = write_q + PtrW'(kept_o[0]);", "second    = write_q;"),
-    Mutant::new("fifo", "if (kept_o[1]) places_q[second] <= data1_i;", "if (kept_o[1]) places_q[second] <= data0_i;"),
+    Mutant::new(
+        "fifo",
+        "if (kept_o[1]) places_q[second] <= data1_i;",
+        "if (kept_o[1]) places_q[second] <= data0_i;",
+    ),
 ];
 
 const PULL: u8 = 8;
@@ -100,7 +124,8 @@ impl Model for Generator {
             }
         }
         let names = [("ack_valid_i", "ack_i"), ("nack_valid_i", "nack_i")];
-        let names = names.into_iter().chain([("ctrl_valid_i", "ctrl_i"), ("grant_valid_i", "grant_i")]);
+        let names =
+            names.into_iter().chain([("ctrl_valid_i", "ctrl_i"), ("grant_valid_i", "grant_i")]);
         let mut lost = 0u8;
         for (queue, (valid, data)) in names.enumerate() {
             let mut packet = Meta::draw(&mut self.rng);
@@ -167,5 +192,16 @@ fn case(period: u64, room: usize, places: usize) -> Case {
 fn generator() {
     // Small queues are full now and then; those of the law, seldom.
     let cases = vec![case(14, 8, 16), case(140, 256, 256)];
-    Block { name: "generator", parts: &["nano_pkg", "fifo"], cases, mutants: MUTANTS }.check();
+    Block {
+        name: "generator",
+        parts: &["nano_pkg", "fifo"],
+        cases,
+        mutants: MUTANTS,
+        forbidden: &[Forbidden {
+            assertion: "take_what_is_there",
+            inputs: &[("take_i", 1)],
+            cycles: 1,
+        }],
+    }
+    .check();
 }

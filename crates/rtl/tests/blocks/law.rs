@@ -30,7 +30,8 @@ impl Buffers {
 
     /// The buffer that a message of `len` bytes would get.
     pub(crate) fn find(&self, len: u16) -> Option<Buffer> {
-        let fits = |class: &usize| self.bytes[*class] >= len.into() && self.free[*class].contains(&true);
+        let fits =
+            |class: &usize| self.bytes[*class] >= len.into() && self.free[*class].contains(&true);
         let class = (0..self.bytes.len()).filter(fits).min_by_key(|class| self.bytes[*class])?;
         Some((class, self.free[class].iter().position(|free| *free)?))
     }

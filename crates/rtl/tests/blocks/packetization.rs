@@ -2,34 +2,78 @@
 
 use std::collections::VecDeque;
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 use crate::law::{Buffer, Buffers, below, class_parameters, look, packets};
 use crate::meta::{BITS, Meta};
 
 const MUTANTS: &[Mutant] = &[
     // Descriptors: stale ones are sent, live ones dropped, the front's last packet twice or never.
-    Mutant::new("packetization", "alive[q] = any[q] && stale_q[q][front[q].id] == '0;", "alive[q] = any[q];"),
-    Mutant::new("packetization", "stale_d[q][i] = stale_d[q][i] + stale_t'(fresh_d[q][i]);", "stale_d[q][i] = stale_d[q][i] + stale_t'(fresh_q[q][i]);"),
+    Mutant::new(
+        "packetization",
+        "alive[q] = any[q] && stale_q[q][front[q].id] == '0;",
+        "alive[q] = any[q];",
+    ),
+    Mutant::new(
+        "packetization",
+        "stale_d[q][i] = stale_d[q][i] + stale_t'(fresh_d[q][i]);",
+        "stale_d[q][i] = stale_d[q][i] + stale_t'(fresh_q[q][i]);",
+    ),
     Mutant::new("packetization", "          fresh_d[q][i] = '0;", ""),
     Mutant::new("packetization", "chosen_last = chosen_left == chosen_pkt;", "chosen_last = 1'b1;"),
-    Mutant::new("packetization", "          begun_q[q] <= '0;\n        end else if", "          begun_q[q] <= begun_q[q];\n        end else if"),
-    Mutant::new("packetization", "(taken & {Queues{chosen_last}}) | (any & ~alive);", "(taken & {Queues{chosen_last}}) | (any & ~alive & {Queues{!take_i}});"),
+    Mutant::new(
+        "packetization",
+        "          begun_q[q] <= '0;\n        end else if",
+        "          begun_q[q] <= begun_q[q];\n        end else if",
+    ),
+    Mutant::new(
+        "packetization",
+        "(taken & {Queues{chosen_last}}) | (any & ~alive);",
+        "(taken & {Queues{chosen_last}}) | (any & ~alive & {Queues{!take_i}});",
+    ),
     // The order of the queues.
-    Mutant::new("packetization", "localparam int unsigned Credit = 1;\n  localparam int unsigned Timeout = 2;", "localparam int unsigned Credit = 2;\n  localparam int unsigned Timeout = 1;"),
+    Mutant::new(
+        "packetization",
+        "localparam int unsigned Credit = 1;\n  localparam int unsigned Timeout = 2;",
+        "localparam int unsigned Credit = 2;\n  localparam int unsigned Timeout = 1;",
+    ),
     // What waits once is put in again (rule 9), or without a place is lost, or waits though it
     // has none.
     Mutant::new("packetization", "fresh = pkts & ~state.waiting;", "fresh = pkts;"),
-    Mutant::new("packetization", "waits.to_btx = (state.to_btx & ~pkts) | fresh;", "waits.to_btx = state.to_btx & ~pkts;"),
-    Mutant::new("packetization", "= waits(raised, credit_send, room[Credit]);", "= waits(raised, credit_send, 1'b1);"),
+    Mutant::new(
+        "packetization",
+        "waits.to_btx = (state.to_btx & ~pkts) | fresh;",
+        "waits.to_btx = state.to_btx & ~pkts;",
+    ),
+    Mutant::new(
+        "packetization",
+        "= waits(raised, credit_send, room[Credit]);",
+        "= waits(raised, credit_send, 1'b1);",
+    ),
     Mutant::new("packetization", "pkts: credit_send & ~raised.waiting,", "pkts: credit_send,"),
     Mutant::new("packetization", "pkts: timeout_send & ~late.waiting,", "pkts: timeout_send,"),
     // The packet.
-    Mutant::new("packetization", "packet_o.is_new_msg  = states_q[chosen_id].sent == '0;", "packet_o.is_new_msg  = index_of(chosen_pkt) == '0;"),
-    Mutant::new("packetization", "packet_o.tx_msg_id   = {messages_q[chosen_id].generation, chosen_id};", "packet_o.tx_msg_id   = 16'(chosen_id);"),
+    Mutant::new(
+        "packetization",
+        "packet_o.is_new_msg  = states_q[chosen_id].sent == '0;",
+        "packet_o.is_new_msg  = index_of(chosen_pkt) == '0;",
+    ),
+    Mutant::new(
+        "packetization",
+        "packet_o.tx_msg_id   = {messages_q[chosen_id].generation, chosen_id};",
+        "packet_o.tx_msg_id   = 16'(chosen_id);",
+    ),
     Mutant::new("packetization", "if (index_of(chosen_pkt) > states_q[chosen_id].max_tx)", ""),
     // Submission.
-    Mutant::new("packetization", "submit_ready_o = id_free && buffer_ready;", "submit_ready_o = id_free;"),
-    Mutant::new("packetization", "RttPkts < PacketsMax ? RttPkts", "RttPkts < PacketsMax ? RttPkts - 1"),
+    Mutant::new(
+        "packetization",
+        "submit_ready_o = id_free && buffer_ready;",
+        "submit_ready_o = id_free;",
+    ),
+    Mutant::new(
+        "packetization",
+        "RttPkts < PacketsMax ? RttPkts",
+        "RttPkts < PacketsMax ? RttPkts - 1",
+    ),
     // Names: a message that is over, another's context, another generation.
     Mutant::new("packetization", " && context_of == src_context;", ";"),
     Mutant::new("packetization", "&& generation == tx_msg_id[15:IdW]", ""),
@@ -37,35 +81,107 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("packetization", "is_new     = submits && id == free_id;", "is_new     = 1'b0;"),
     Mutant::new("packetization", " && !(cancel_valid_i && id == cancel_id_i)", ""),
     // Delivered: the guard, the clear of what waits for credit, what is over gets credit.
-    Mutant::new("packetization", "arrived  = delivered_pkts_i & answered.sent;", "arrived  = delivered_pkts_i;"),
-    Mutant::new("packetization", "answered = after_submit(delivered_id);", "answered = states_q[delivered_id];"),
+    Mutant::new(
+        "packetization",
+        "arrived  = delivered_pkts_i & answered.sent;",
+        "arrived  = delivered_pkts_i;",
+    ),
+    Mutant::new(
+        "packetization",
+        "answered = after_submit(delivered_id);",
+        "answered = states_q[delivered_id];",
+    ),
     Mutant::new("packetization", "answered.to_btx & ~arrived;", "answered.to_btx;"),
     Mutant::new("packetization", "&& !(delivered_whole && credit_id == delivered_id);", ";"),
-    Mutant::new("packetization", "answered.progress || (arrived & ~answered.delivered) != '0;", "answered.progress;"),
+    Mutant::new(
+        "packetization",
+        "answered.progress || (arrived & ~answered.delivered) != '0;",
+        "answered.progress;",
+    ),
     // Credit: one that is lower counts, one that is no packet, E4, one that waits.
-    Mutant::new("packetization", "if (credit_update_i && credit_said > raised.credit)", "if (credit_update_i)"),
-    Mutant::new("packetization", "packet(credit_rtx_pkt_offset_i) & credit_all & ~raised.delivered", "packet(credit_rtx_pkt_offset_i) & credit_all"),
-    Mutant::new("packetization", "packet(credit_rtx_pkt_offset_i) & credit_all &", "packet(credit_rtx_pkt_offset_i) &"),
-    Mutant::new("packetization", "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(PacketsMax)", "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(0)"),
+    Mutant::new(
+        "packetization",
+        "if (credit_update_i && credit_said > raised.credit)",
+        "if (credit_update_i)",
+    ),
+    Mutant::new(
+        "packetization",
+        "packet(credit_rtx_pkt_offset_i) & credit_all & ~raised.delivered",
+        "packet(credit_rtx_pkt_offset_i) & credit_all",
+    ),
+    Mutant::new(
+        "packetization",
+        "packet(credit_rtx_pkt_offset_i) & credit_all &",
+        "packet(credit_rtx_pkt_offset_i) &",
+    ),
+    Mutant::new(
+        "packetization",
+        "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(PacketsMax)",
+        "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(0)",
+    ),
     Mutant::new("packetization", "is_rtx: credit_rtx_i};", "is_rtx: 1'b0};"),
     // A stale copy: credit does not see what the same packet has delivered.
-    Mutant::new("packetization", "raised = after_delivered(credit_id);", "raised = after_submit(credit_id);"),
+    Mutant::new(
+        "packetization",
+        "raised = after_delivered(credit_id);",
+        "raised = after_submit(credit_id);",
+    ),
     // Timeouts.
-    Mutant::new("packetization", "late          = after_credit(timeout_id);", "late          = after_delivered(timeout_id);"),
-    Mutant::new("packetization", "late.max_tx > late.rtx_offset || late.progress;", "late.max_tx > late.rtx_offset;"),
-    Mutant::new("packetization", "late.timeouts == CountW'(MaxTimeouts);", "late.timeouts == CountW'(MaxTimeouts - 1);"),
-    Mutant::new("packetization", "packets_t'(late.rtx_offset) + 7'd1)", "packets_t'(late.rtx_offset))"),
+    Mutant::new(
+        "packetization",
+        "late          = after_credit(timeout_id);",
+        "late          = after_delivered(timeout_id);",
+    ),
+    Mutant::new(
+        "packetization",
+        "late.max_tx > late.rtx_offset || late.progress;",
+        "late.max_tx > late.rtx_offset;",
+    ),
+    Mutant::new(
+        "packetization",
+        "late.timeouts == CountW'(MaxTimeouts);",
+        "late.timeouts == CountW'(MaxTimeouts - 1);",
+    ),
+    Mutant::new(
+        "packetization",
+        "packets_t'(late.rtx_offset) + 7'd1)",
+        "packets_t'(late.rtx_offset))",
+    ),
     Mutant::new("packetization", "7'd1) & ~late.delivered", "7'd1)"),
     Mutant::new("packetization", "Probe && stuck ? ", "1'b0 ? "),
-    Mutant::new("packetization", "late.max_tx <= late.rtx_offset && late.waiting == '0;", "late.max_tx <= late.rtx_offset;"),
+    Mutant::new(
+        "packetization",
+        "late.max_tx <= late.rtx_offset && late.waiting == '0;",
+        "late.max_tx <= late.rtx_offset;",
+    ),
     Mutant::new("packetization", "    late.progress   = 1'b0;", ""),
-    Mutant::new("packetization", "late.rtx_offset = late.max_tx;", "late.rtx_offset = late.rtx_offset;"),
+    Mutant::new(
+        "packetization",
+        "late.rtx_offset = late.max_tx;",
+        "late.rtx_offset = late.rtx_offset;",
+    ),
     // Frees.
     Mutant::new("packetization", "if (gives_up) over[timeout_id] = 1'b1;", ""),
-    Mutant::new("packetization", ".give_i({cancels, gives_up, delivered_whole})", ".give_i({1'b0, gives_up, delivered_whole})"),
-    Mutant::new("packetization", ".cancel_valid_i({cancels, delivered_whole})", ".cancel_valid_i({1'b0, delivered_whole})"),
-    Mutant::new("packetization", "submits && cancel_id_i == free_id ? buffer_free", "1'b0 ? buffer_free"),
-    Mutant::new("packetization", ".give1_index_i(messages_q[timeout_id].buffer)", ".give1_index_i(messages_q[delivered_id].buffer)"),
+    Mutant::new(
+        "packetization",
+        ".give_i({cancels, gives_up, delivered_whole})",
+        ".give_i({1'b0, gives_up, delivered_whole})",
+    ),
+    Mutant::new(
+        "packetization",
+        ".cancel_valid_i({cancels, delivered_whole})",
+        ".cancel_valid_i({1'b0, delivered_whole})",
+    ),
+    Mutant::new(
+        "packetization",
+        "submits && cancel_id_i == free_id ? buffer_free",
+        "1'b0 ? buffer_free",
+    ),
+    Mutant::new(
+        "packetization",
+        ".give1_index_i(messages_q[timeout_id].buffer)",
+        ".give1_index_i(messages_q[delivered_id].buffer)",
+    ),
 ];
 
 #[derive(Clone, Copy)]
@@ -278,7 +394,10 @@ impl Packetization {
         match self.rng.below(30) {
             0 => name.0 = self.rng.next() as u16,
             1 => name.1 = self.rng.next() as u16,
-            2 | 3 => name = self.past[self.past.len() - 1 - self.rng.below(self.past.len().min(30) as u64) as usize],
+            2 | 3 => {
+                let ago = self.rng.below(self.past.len().min(30) as u64) as usize;
+                name = self.past[self.past.len() - 1 - ago];
+            }
             _ => {}
         }
         name
@@ -494,6 +613,14 @@ fn packetization() {
         parts: &["nano_pkg", "timers", "buffers", "fifo"],
         cases: [small, large, odd].map(case).into(),
         mutants: MUTANTS,
+        forbidden: &[
+            Forbidden { assertion: "take_what_is_there", inputs: &[("take_i", 1)], cycles: 1 },
+            Forbidden {
+                assertion: "a_message_has_bytes",
+                inputs: &[("submit_valid_i", 1)],
+                cycles: 1,
+            },
+        ],
     }
     .check();
 }

@@ -1,6 +1,6 @@
 //! The payload's path: streams of other widths, the message RAM, and the way into it and out.
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 
 /// Bytes of a wide word.
 const WIDE: usize = 64;
@@ -98,6 +98,21 @@ const UP: &[Mutant] = &[
     Mutant::new("width_up", "            keep_q[i] <= '0;", ""),
 ];
 
+/// Words of a stream that are none.
+const STREAM: &[Forbidden] = &[
+    Forbidden {
+        assertion: "lowest_bytes",
+        inputs: &[("valid_i", 1), ("keep_i", 2), ("last_i", 1)],
+        cycles: 1,
+    },
+    Forbidden {
+        assertion: "all_but_the_last",
+        inputs: &[("valid_i", 1), ("keep_i", 1)],
+        cycles: 1,
+    },
+    Forbidden { assertion: "some_bytes", inputs: &[("valid_i", 1), ("last_i", 1)], cycles: 1 },
+];
+
 /// Narrow words until one is whole.
 struct Up {
     rng: Rng,
@@ -127,8 +142,16 @@ impl Model for Up {
 }
 
 const DOWN: &[Mutant] = &[
-    Mutant::new("width_down", "last_o    = valid_o && last_q && ends;", "last_o    = valid_o && last_q;"),
-    Mutant::new("width_down", "data_q <= data_q >> (NarrowBytes * 8);", "data_q <= data_q >> NarrowBytes;"),
+    Mutant::new(
+        "width_down",
+        "last_o    = valid_o && last_q && ends;",
+        "last_o    = valid_o && last_q;",
+    ),
+    Mutant::new(
+        "width_down",
+        "data_q <= data_q >> (NarrowBytes * 8);",
+        "data_q <= data_q >> NarrowBytes;",
+    ),
     Mutant::new("width_down", "!valid_o || (gives && ends);", "!valid_o;"),
     Mutant::new("width_down", "!valid_o || (gives && ends);", "!valid_o || ends;"),
     Mutant::new("width_down", "gives     = valid_o && ready_i;", "gives     = valid_o;"),
@@ -167,10 +190,7 @@ impl Model for Down {
     }
 }
 
-fn stream(
-    [from, to]: [usize; 2],
-    model: impl Fn(Rng, Source) -> Box<dyn Model> + 'static,
-) -> Case {
+fn stream([from, to]: [usize; 2], model: impl Fn(Rng, Source) -> Box<dyn Model> + 'static) -> Case {
     let bits = |bytes: usize| bytes as u32;
     Case {
         parameters: Vec::new(),
@@ -197,7 +217,8 @@ fn width_up() {
     let case = stream([NARROW, WIDE], |rng, source| {
         Box::new(Up { rng, source, seldom: false, part: Vec::new(), whole: None })
     });
-    Block { name: "width_up", parts: &[], cases: vec![case], mutants: UP }.check();
+    Block { name: "width_up", parts: &[], cases: vec![case], mutants: UP, forbidden: STREAM }
+        .check();
 }
 
 #[test]
@@ -205,7 +226,8 @@ fn width_down() {
     let case = stream([WIDE, NARROW], |rng, source| {
         Box::new(Down { rng, source, seldom: false, rest: None })
     });
-    Block { name: "width_down", parts: &[], cases: vec![case], mutants: DOWN }.check();
+    Block { name: "width_down", parts: &[], cases: vec![case], mutants: DOWN, forbidden: STREAM }
+        .check();
 }
 
 const RAM: &[Mutant] = &[
@@ -217,10 +239,28 @@ const RAM: &[Mutant] = &[
         "if (read_i) read_data_o <= words_q[read_addr_i];",
         "if (read_i) read_data_o <= write_i && write_addr_i == read_addr_i ? write_data_i : words_q[read_addr_i];",
     ),
-    Mutant::new("message_ram", "words_q[write_addr_i][b] <=", "words_q[write_addr_i ^ 6'd32][b] <="),
+    Mutant::new(
+        "message_ram",
+        "words_q[write_addr_i][b] <=",
+        "words_q[write_addr_i ^ 6'd32][b] <=",
+    ),
 ];
 
-const RAM_WORDS: usize = 64;
+/// No power of two: some addresses are beyond it.
+const RAM_WORDS: usize = 48;
+
+const OUTSIDE: &[Forbidden] = &[
+    Forbidden {
+        assertion: "write_inside",
+        inputs: &[("write_i", 1), ("write_addr_i", 48)],
+        cycles: 1,
+    },
+    Forbidden {
+        assertion: "read_inside",
+        inputs: &[("read_i", 1), ("read_addr_i", 63)],
+        cycles: 1,
+    },
+];
 
 struct Ram {
     rng: Rng,
@@ -280,7 +320,8 @@ fn message_ram() {
             })
         }),
     };
-    Block { name: "message_ram", parts: &[], cases: vec![case], mutants: RAM }.check();
+    Block { name: "message_ram", parts: &[], cases: vec![case], mutants: RAM, forbidden: OUTSIDE }
+        .check();
 }
 
 const IN: &[Mutant] = &[
@@ -290,6 +331,9 @@ const IN: &[Mutant] = &[
     Mutant::new("rx_payload", "{4'b0, pkt_offset_i, 4'b0};", "{5'b0, pkt_offset_i, 3'b0};"),
     Mutant::new("rx_payload", "write_o      = valid_i && !drop;", "write_o      = valid_i;"),
 ];
+
+const LONG: &[Forbidden] =
+    &[Forbidden { assertion: "no_longer_than_a_packet", inputs: &[("valid_i", 1)], cycles: 17 }];
 
 struct In {
     rng: Rng,
@@ -342,19 +386,38 @@ fn rx_payload() {
             Box::new(In { rng: Rng::new(seed), source: Source::new(WIDE, 16), packet: None })
         }),
     };
-    Block { name: "rx_payload", parts: &[], cases: vec![case], mutants: IN }.check();
+    Block { name: "rx_payload", parts: &[], cases: vec![case], mutants: IN, forbidden: LONG }
+        .check();
 }
 
 const OUT: &[Mutant] = &[
-    Mutant::new("tx_payload", "busy_q       <= bytes_q > 11'd64;", "busy_q       <= bytes_q >= 11'd64;"),
-    Mutant::new("tx_payload", "word_last_q  <= bytes_q <= 11'd64;", "word_last_q  <= bytes_q < 11'd64;"),
-    Mutant::new("tx_payload", "left > 16'd1024 ? 11'd1024 : left[10:0];", "left >= 16'd1024 ? 11'd1023 : left[10:0];"),
+    Mutant::new(
+        "tx_payload",
+        "busy_q       <= bytes_q > 11'd64;",
+        "busy_q       <= bytes_q >= 11'd64;",
+    ),
+    Mutant::new(
+        "tx_payload",
+        "word_last_q  <= bytes_q <= 11'd64;",
+        "word_last_q  <= bytes_q < 11'd64;",
+    ),
+    Mutant::new(
+        "tx_payload",
+        "left > 16'd1024 ? 11'd1024 : left[10:0];",
+        "left >= 16'd1024 ? 11'd1023 : left[10:0];",
+    ),
     Mutant::new("tx_payload", "read_data_i & mask(word_bytes_q)", "read_data_i"),
     Mutant::new("tx_payload", "read_o      = busy_q && moves;", "read_o      = busy_q;"),
     Mutant::new("tx_payload", "ready_o = !busy_q && moves;", "ready_o = !busy_q;"),
     Mutant::new("tx_payload", "{4'b0, pkt_offset_i, 4'b0};", "{4'b0, pkt_offset_i, 4'b1};"),
     Mutant::new("tx_payload", "addr_q       <= addr_q + 16'd1;", "addr_q       <= addr_q + 16'd2;"),
 ];
+
+const BEYOND: &[Forbidden] = &[Forbidden {
+    assertion: "of_the_message",
+    inputs: &[("valid_i", 1), ("pkt_offset_i", 1), ("msg_len_i", 1024)],
+    cycles: 1,
+}];
 
 struct Out {
     rng: Rng,
@@ -437,5 +500,6 @@ fn tx_payload() {
             })
         }),
     };
-    Block { name: "tx_payload", parts: &[], cases: vec![case], mutants: OUT }.check();
+    Block { name: "tx_payload", parts: &[], cases: vec![case], mutants: OUT, forbidden: BEYOND }
+        .check();
 }

@@ -2,41 +2,77 @@
 
 use std::collections::VecDeque;
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 use crate::law::{Buffer, Buffers, below, class_parameters, look, packets};
 
 const MUTANTS: &[Mutant] = &[
     // A message is whole one packet early or late.
-    Mutant::new("reassembly", "complete = ok && has == below(count);", "complete = ok && had == below(count);"),
+    Mutant::new(
+        "reassembly",
+        "complete = ok && has == below(count);",
+        "complete = ok && had == below(count);",
+    ),
     // Missing clears: the bits, the id, the timer, the buffer.
-    Mutant::new("reassembly", "had      = known ? received_q[known_id] : '0;", "had      = received_q[id];"),
+    Mutant::new(
+        "reassembly",
+        "had      = known ? received_q[known_id] : '0;",
+        "had      = received_q[id];",
+    ),
     Mutant::new("reassembly", "if (ok) live_q[id] <= !complete;", "if (ok) live_q[id] <= 1'b1;"),
     Mutant::new("reassembly", "if (expires) live_q[expired_id] <= 1'b0;", ""),
     Mutant::new("reassembly", ".cancel_valid_i({1'b0, complete})", ".cancel_valid_i(2'b00)"),
     Mutant::new("reassembly", ".give_i({1'b0, expires, complete})", ".give_i({2'b00, complete})"),
-    Mutant::new("reassembly", "buffer   = known ? buffers_q[known_id] : buffer_free;", "buffer   = buffers_q[id];"),
+    Mutant::new(
+        "reassembly",
+        "buffer   = known ? buffers_q[known_id] : buffer_free;",
+        "buffer   = buffers_q[id];",
+    ),
     // A packet does not start the timer again; a GRANT starts what does not run, or nothing.
     Mutant::new("reassembly", ".start_valid_i(ok)", ".start_valid_i(begins)"),
     Mutant::new("reassembly", ".restart_valid_i(granted_valid_q)", ".restart_valid_i(1'b0)"),
-    Mutant::new("timers", "begun[restart_id_i] = running_q[restart_id_i];", "begun[restart_id_i] = 1'b1;"),
+    Mutant::new(
+        "timers",
+        "begun[restart_id_i] = running_q[restart_id_i];",
+        "begun[restart_id_i] = 1'b1;",
+    ),
     // Bounds.
     Mutant::new("reassembly", "offset_q < 8'(said);", "offset_q <= 8'(said);"),
     Mutant::new("reassembly", "len_q != '0 && ", ""),
     Mutant::new("reassembly", "count    = known ? packets_q[known_id] : said;", "count    = said;"),
     Mutant::new("reassembly", "packet(offset_q) & below(count) : '0;", "packet(offset_q) : '0;"),
     Mutant::new("reassembly", "mask     = mark_q ? ", "mask     = 1'b1 ? "),
-    Mutant::new("reassembly", "if (!has[i-1]) ack_no = 9'(i - 1);", "if (!had[i-1]) ack_no = 9'(i - 1);"),
+    Mutant::new(
+        "reassembly",
+        "if (!has[i-1]) ack_no = 9'(i - 1);",
+        "if (!had[i-1]) ack_no = 9'(i - 1);",
+    ),
     Mutant::new("reassembly", "(!mark_q || (had & mask) != mask", "((had & mask) != mask"),
     // Half of a key.
-    Mutant::new("reassembly", "live_q[i-1] && keys_q[i-1] == key_q", "live_q[i-1] && keys_q[i-1][31:0] == key_q[31:0]"),
+    Mutant::new(
+        "reassembly",
+        "live_q[i-1] && keys_q[i-1] == key_q",
+        "live_q[i-1] && keys_q[i-1][31:0] == key_q[31:0]",
+    ),
     Mutant::new("reassembly", "live_q[i-1] && keys_q[i-1] == key_q", "keys_q[i-1] == key_q"),
     // What is remembered: too much, nothing, the wrong key.
     Mutant::new("reassembly", "expires && received_q[expired_id] != '0)", "expires)"),
     Mutant::new("reassembly", ".insert_key_i(keys_q[expired_id])", ".insert_key_i(key_q)"),
-    Mutant::new("reassembly", "!known && !was_delivered && !was_broken_off", "!known && !was_delivered"),
-    Mutant::new("reassembly", "done     = possible && !known && was_delivered;", "done     = possible && !known && was_broken_off;"),
+    Mutant::new(
+        "reassembly",
+        "!known && !was_delivered && !was_broken_off",
+        "!known && !was_delivered",
+    ),
+    Mutant::new(
+        "reassembly",
+        "done     = possible && !known && was_delivered;",
+        "done     = possible && !known && was_broken_off;",
+    ),
     // The table: a stale forward, sets and ways one off, the oldest not first.
-    Mutant::new("remembered", "read_q[w] <= filled[w] ? insert_key_i : keys_q", "read_q[w] <= keys_q"),
+    Mutant::new(
+        "remembered",
+        "read_q[w] <= filled[w] ? insert_key_i : keys_q",
+        "read_q[w] <= keys_q",
+    ),
     Mutant::new("remembered", "valid[w]  = filled[w] || full_q", "valid[w]  = full_q"),
     Mutant::new("remembered", "hash ^ (hash >> 8)", "hash ^ (hash >> 7)"),
     Mutant::new("remembered", "{key[26:16], key[31:27]}", "{key[27:16], key[31:28]}"),
@@ -46,8 +82,16 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("remembered", "full_q[insert_set] || last_way;", "full_q[insert_set];"),
     // Buffers: not the smallest class, none of its size, given twice.
     Mutant::new("buffers", " && bytes(class_of(i)) < best)", ")"),
-    Mutant::new("buffers", "bytes(class_of(i)) >= 32'(take_len_i)", "bytes(class_of(i)) > 32'(take_len_i)"),
-    Mutant::new("buffers", "free_q[take_index_o] <= given[take_index_o];", "free_q[take_index_o] <= 1'b0;"),
+    Mutant::new(
+        "buffers",
+        "bytes(class_of(i)) >= 32'(take_len_i)",
+        "bytes(class_of(i)) > 32'(take_len_i)",
+    ),
+    Mutant::new(
+        "buffers",
+        "free_q[take_index_o] <= given[take_index_o];",
+        "free_q[take_index_o] <= 1'b0;",
+    ),
     Mutant::new("buffers", "(bytes(class_of(i)) + 63) / 64", "bytes(class_of(i)) / 64"),
 ];
 
@@ -135,6 +179,8 @@ struct Reassembly {
     silence: u64,
     answers: VecDeque<Answer>,
     freed: [Option<usize>; 2],
+    /// Messages that were over, the last of them in the cycle before or earlier.
+    over: VecDeque<Key>,
 }
 
 impl Reassembly {
@@ -150,16 +196,16 @@ impl Reassembly {
             silence: 0,
             answers: VecDeque::from([Answer::default(); 2]),
             freed: [None; 2],
+            over: VecDeque::from([(0, 0, 0)]),
             sizes,
         }
     }
 
     fn key(&mut self) -> Key {
+        // Keys agree in some fields and differ in any bit of the others; the first is all zeros.
         let n = self.rng.below(self.sizes.keys);
-        // Fields of which some bits differ at either end.
-        let ip = 0x0a00_0000 | (n as u32 & 3) << 15 | (n as u32 >> 2 & 1);
-        let context = (n >> 3 & 3) as u16 * 0x1801;
-        (ip, context, (n >> 5) as u16)
+        let field = |n: u64| if n == 0 { 0 } else { Rng::new(n).next() };
+        (field(n & 3) as u32, field(n >> 2 & 3) as u16, field(n >> 4) as u16)
     }
 
     fn request(&mut self) -> Request {
@@ -175,7 +221,12 @@ impl Reassembly {
         let known = (!live.is_empty() && !self.rng.one_in(3))
             .then(|| live[self.rng.below(live.len() as u64) as usize]);
         let Some(entry) = known.and_then(|id| self.entries[id].as_ref()) else {
-            let key = self.key();
+            // Also one that has just been over, and is remembered since.
+            let key = match self.rng.below(6) {
+                0 => self.over[self.over.len() - 1],
+                1 => self.over[self.rng.below(self.over.len() as u64) as usize],
+                _ => self.key(),
+            };
             let offset = self.rng.below(u64::from(packets(len)) + 1) as u8;
             let offset = if self.rng.one_in(50) { self.rng.next() as u8 } else { offset };
             return Request { mark, key, len, offset };
@@ -245,6 +296,10 @@ impl Reassembly {
     fn free(&mut self, id: usize) -> Option<Entry> {
         let entry = self.entries[id].take()?;
         self.buffers.set_free(entry.buffer, true);
+        self.over.push_back(entry.key);
+        if self.over.len() > 40 {
+            self.over.pop_front();
+        }
         Some(entry)
     }
 
@@ -290,8 +345,7 @@ fn say(outputs: &mut Values<'_>, answer: Answer) {
 
 impl Model for Reassembly {
     fn cycle(&mut self, inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
-        let ports =
-            [("completed_valid_o", "completed_id_o"), ("expired_valid_o", "expired_id_o")];
+        let ports = [("completed_valid_o", "completed_id_o"), ("expired_valid_o", "expired_id_o")];
         for ((valid, id), freed) in ports.into_iter().zip(std::mem::take(&mut self.freed)) {
             outputs.set(valid, freed.is_some());
             outputs.set(id, freed.unwrap_or(0) as u64);
@@ -380,6 +434,11 @@ fn reassembly() {
         parts: &["nano_pkg", "timers", "buffers", "remembered"],
         cases: cases.into(),
         mutants: MUTANTS,
+        forbidden: &[Forbidden {
+            assertion: "two_cycles_apart",
+            inputs: &[("valid_i", 1)],
+            cycles: 2,
+        }],
     }
     .check();
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use nic::nano::srpt::{Choice, Entry, Scheduler};
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 
 const MUTANTS: &[Mutant] = &[
     // A tie the wrong way: the higher id wins.
@@ -38,7 +38,11 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("srpt", "CountW'(gone);", "CountW'(1'b0);").in_case(1),
     // Missing clears.
     Mutant::new("srpt", "without.valid[r]     = state.count != '0;", ""),
-    Mutant::new("srpt", "drop_valid_i[1] ? without(dropped, drop1_id_i)", "drop_valid_i[1] ? dropped"),
+    Mutant::new(
+        "srpt",
+        "drop_valid_i[1] ? without(dropped, drop1_id_i)",
+        "drop_valid_i[1] ? dropped",
+    ),
     Mutant::new(
         "srpt",
         "chosen.registers[r].granted = best_grantable;",
@@ -49,7 +53,11 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("srpt", "        with_entry.registers[r] = entry;", ""),
     // An entry that waits is not kept up to date.
     Mutant::new("srpt", "if (kept[i] || (!placed", "if ((!placed").in_case(1),
-    Mutant::new("srpt", "assign prio_level_o   = 8'(answer_qq.level);", "assign prio_level_o = 8'(answer_q.level);"),
+    Mutant::new(
+        "srpt",
+        "assign prio_level_o   = 8'(answer_qq.level);",
+        "assign prio_level_o = 8'(answer_q.level);",
+    ),
 ];
 
 /// Requests at drawn distances, ids that are free in any cycle.
@@ -95,7 +103,8 @@ impl Model for Srpt {
             self.scheduler.remove(*id);
         }
         self.answers.push_back(choice);
-        if let Some(Choice { rx_msg_id, level, grant_offset }) = self.answers.pop_front().flatten() {
+        if let Some(Choice { rx_msg_id, level, grant_offset }) = self.answers.pop_front().flatten()
+        {
             outputs.set("success_o", 1u8);
             outputs.set("prio_level_o", level);
             outputs.set("rx_msg_id_o", rx_msg_id);
@@ -140,5 +149,19 @@ fn case(ids: u64, overcommitment: u8) -> Case {
 #[test]
 fn srpt() {
     let cases = vec![case(16, 3), case(32, 3), case(128, 1)];
-    Block { name: "srpt", parts: &[], cases, mutants: MUTANTS }.check();
+    Block {
+        name: "srpt",
+        parts: &[],
+        cases,
+        mutants: MUTANTS,
+        forbidden: &[
+            Forbidden { assertion: "two_cycles_apart", inputs: &[("valid_i", 1)], cycles: 2 },
+            Forbidden {
+                assertion: "a_message",
+                inputs: &[("valid_i", 1), ("rx_msg_id_i", 16)],
+                cycles: 1,
+            },
+        ],
+    }
+    .check();
 }

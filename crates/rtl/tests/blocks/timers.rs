@@ -1,6 +1,6 @@
 //! The timer bank (rule 16, C4).
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 
 const MUTANTS: &[Mutant] = &[
     // A timer of which somebody else stops the other.
@@ -14,7 +14,11 @@ const MUTANTS: &[Mutant] = &[
     // A missing clear: what is stopped runs on.
     Mutant::new("timers", "(running_q | begun) & ~ended", "running_q | begun"),
     // A restart starts what does not run.
-    Mutant::new("timers", "begun[restart_id_i] = running_q[restart_id_i];", "begun[restart_id_i] = 1'b1;"),
+    Mutant::new(
+        "timers",
+        "begun[restart_id_i] = running_q[restart_id_i];",
+        "begun[restart_id_i] = 1'b1;",
+    ),
     // The look does not see what happens in its cycle.
     Mutant::new("timers", "!late[TimeW-1] && !begun[slot]", "!late[TimeW-1]"),
     Mutant::new("timers", " && !ended[slot];", ";"),
@@ -115,6 +119,11 @@ fn timers() {
         parts: &[],
         cases: vec![case(16, 100), case(128, 1000), case(2, 3)],
         mutants: MUTANTS,
+        forbidden: &[Forbidden {
+            assertion: "again_what_fires",
+            inputs: &[("again_i", 1)],
+            cycles: 1,
+        }],
     };
     block.check();
 }
