@@ -253,9 +253,8 @@ module packetization import nano_pkg::*; #(
   assign delivers     = delivered_valid_i
                         && means(delivered_tx_msg_id_i, delivered_src_context_i);
   assign delivered_id = delivered_tx_msg_id_i[IdW-1:0];
-  // What is over with this packet gets no credit any more.
-  assign credits      = credit_valid_i && means(credit_tx_msg_id_i, credit_src_context_i)
-                        && !(delivered_whole && credit_id == delivered_id);
+  // What is over with this very packet has nothing left that credit could send.
+  assign credits      = credit_valid_i && means(credit_tx_msg_id_i, credit_src_context_i);
   assign credit_id    = credit_tx_msg_id_i[IdW-1:0];
 
   function automatic packets_t count_of(id_t id);
@@ -343,8 +342,7 @@ module packetization import nano_pkg::*; #(
   end
   assign credit_send   = credit_update_i ? raised.to_btx & below(raised.credit) : '0;
   assign credited      = waits(raised, credit_send, room[Credit]);
-  assign pushed_credit = '{id: credit_id, pkts: credit_send & ~raised.waiting,
-                           is_rtx: credit_rtx_i};
+  assign pushed_credit = '{id: credit_id, pkts: credit_send, is_rtx: credit_rtx_i};
   assign push_credit   = credits && room[Credit] && pushed_credit.pkts != '0;
 
   // Rule 15.
@@ -441,6 +439,7 @@ module packetization import nano_pkg::*; #(
       take_what_is_there: assert (!take_i || has_data_o);
       a_message_has_bytes: assert (!submit_valid_i || submit_msg_len_i != '0);
       waits_once: assert (!take_i || (states_q[chosen_id].waiting & chosen_pkt) != '0);
+      waits_for_one_thing: assert (!credits || (credit_send & raised.waiting) == '0);
       fires_alive: assert (!times_out || live_q[timeout_id]);
     end
   end
