@@ -88,7 +88,11 @@ fn give(outputs: &mut Values<'_>, word: Option<&Word>) {
 }
 
 const UP: &[Mutant] = &[
-    Mutant::new("width_up", "part_q  <= ends ? '0 :", "part_q  <= part_q == PartW'(Parts - 1) ? '0 :"),
+    Mutant::new(
+        "width_up",
+        "part_q  <= ends ? '0 :",
+        "part_q  <= part_q == PartW'(Parts - 1) ? '0 :",
+    ),
     Mutant::new("width_up", "part_q == PartW'(Parts - 1);", "part_q == PartW'(Parts - 2);"),
     Mutant::new("width_up", "part_q  <= ends ? '0 : part_q", "part_q  <= part_q"),
     Mutant::new("width_up", "ready_o = !whole_q || ready_i;", "ready_o = 1'b1;"),
