@@ -28,7 +28,8 @@ module arbiter import nano_pkg::*; (
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
+    if (!rst_ni) begin
+    end else begin
       one_at_a_time: assert (!(take_control_o && take_data_o));
       nothing_while_shut: assert (tx_open_i || !valid_o);
     end

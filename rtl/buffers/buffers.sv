@@ -16,15 +16,15 @@ module buffers #(
   input  logic [15:0]     take_len_i,
   output logic            take_ready_o,
   output logic [BufW-1:0] take_index_o,
+  // Where it begins, in words of 64 bytes, and its class.
+  output logic [15:0]     take_ptr_o,
+  output logic [7:0]      take_class_o,
   // It is taken.
   input  logic            take_i,
   input  logic [2:0]      give_i,
   input  logic [BufW-1:0] give0_index_i,
   input  logic [BufW-1:0] give1_index_i,
-  input  logic [BufW-1:0] give2_index_i,
-  // Where the buffer to be taken begins, in words of 64 bytes, and its class.
-  output logic [15:0]     take_ptr_o,
-  output logic [7:0]      take_class_o
+  input  logic [BufW-1:0] give2_index_i
 );
 
   function automatic int unsigned total();
@@ -88,11 +88,6 @@ module buffers #(
       free_q <= free_q | given;
       // A message of one packet takes a buffer and gives it back in one cycle.
       if (take_i) free_q[take_index_o] <= given[take_index_o];
-    end
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
       take_what_is_there: assert (!take_i || take_ready_o);
       give_what_is_taken: assert ((given & free_q & ~(Total'(take_i) << take_index_o)) == '0);
     end

@@ -30,6 +30,10 @@ module dual_port_raw #(
   output logic [Width-1:0] second_value_o
 );
 
+  if (Ids < 2 || Ids > 128 || 2 ** $clog2(Ids) != Ids) begin : gen_refused
+    $error("Ids has to be a power of two from 2 to 128");
+  end
+
   localparam logic [7:0] Write = 8'd1;
   localparam logic [7:0] Add = 8'd2;
 
@@ -83,6 +87,8 @@ module dual_port_raw #(
       second_value_o <= second_q ? second_value : '0;
       if (first_q) written_q[first_index_q] <= 1'b1;
       if (second_q) written_q[second_index_q] <= 1'b1;
+      two_cycles_apart: assert (!(valid_i && first_q));
+      second_two_cycles_apart: assert (!(second_valid_i && second_q));
     end
   end
 
@@ -97,13 +103,6 @@ module dual_port_raw #(
     second_cell_q  <= read(second_index);
     if (second_q) cells_q[second_index_q] <= second_value;
     if (first_q) cells_q[first_index_q] <= first_value;
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      two_cycles_apart: assert (!(valid_i && first_q));
-      second_two_cycles_apart: assert (!(second_valid_i && second_q));
-    end
   end
 
 endmodule

@@ -19,6 +19,10 @@ module fifo #(
   output logic [1:0]       kept_o
 );
 
+  if (Depth < 2 || 2 ** $clog2(Depth) != Depth) begin : gen_refused
+    $error("Depth has to be a power of two from 2 on");
+  end
+
   localparam int unsigned PtrW = $clog2(Depth);
 
   logic [Width-1:0] places_q [Depth];
@@ -45,18 +49,13 @@ module fifo #(
       read_q  <= read_q + PtrW'(pop_i);
       write_q <= second + PtrW'(kept_o[1]);
       count_q <= count_d;
+      no_pop_of_nothing: assert (!pop_i || valid_o);
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (kept_o[0]) places_q[write_q] <= data0_i;
     if (kept_o[1]) places_q[second] <= data1_i;
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      no_pop_of_nothing: assert (!pop_i || valid_o);
-    end
   end
 
 endmodule

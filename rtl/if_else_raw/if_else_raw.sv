@@ -22,6 +22,10 @@ module if_else_raw #(
   output logic [Width-1:0] value_o
 );
 
+  if (Ids < 2 || Ids > 128 || 2 ** $clog2(Ids) != Ids) begin : gen_refused
+    $error("Ids has to be a power of two from 2 to 128");
+  end
+
   localparam logic [7:0] Write = 8'd1;
   localparam logic [7:0] Add = 8'd2;
 
@@ -56,6 +60,7 @@ module if_else_raw #(
       busy_q  <= valid_i;
       value_q <= busy_q ? value : '0;
       if (busy_q) written_q[index_q] <= 1'b1;
+      two_cycles_apart: assert (!(valid_i && busy_q));
     end
   end
 
@@ -68,11 +73,5 @@ module if_else_raw #(
   end
 
   assign value_o = value_q;
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      two_cycles_apart: assert (!(valid_i && busy_q));
-    end
-  end
 
 endmodule

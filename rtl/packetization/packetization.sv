@@ -121,8 +121,8 @@ module packetization import nano_pkg::*; #(
   localparam int unsigned Timeout = 2;
 
   message_t       messages_q [Ids];
-  state_t         states_q [Ids], states_d [Ids];
   logic [Ids-1:0] live_q, live_d;
+  state_t [Ids-1:0] states_q;
 
   // ---- Descriptors. A queue's stale ones, those of messages that are over, stand before those of
   // the message that has the id now. So it is enough to count both.
@@ -253,33 +253,34 @@ module packetization import nano_pkg::*; #(
   assign delivers     = delivered_valid_i
                         && means(delivered_tx_msg_id_i, delivered_src_context_i);
   assign delivered_id = delivered_tx_msg_id_i[IdW-1:0];
-  // What is over with this packet gets no credit any more.
-  assign credits      = credit_valid_i && means(credit_tx_msg_id_i, credit_src_context_i)
-                        && !(delivered_whole && credit_id == delivered_id);
+  // What is over with this very packet has nothing left that credit could send.
+  assign credits      = credit_valid_i && means(credit_tx_msg_id_i, credit_src_context_i);
   assign credit_id    = credit_tx_msg_id_i[IdW-1:0];
 
   function automatic packets_t count_of(id_t id);
     return submits && id == free_id ? submitted.packets : messages_q[id].packets;
   endfunction
 
-  // ---- State, one step after another. Each step has a copy, for what the next ones read of it.
-  state_t   after_take [Ids], after_submit [Ids], after_delivered [Ids], after_credit [Ids];
-  bitmap_t  all_new, arrived, credit_all, credit_send, timeout_all, timeout_send;
-  packets_t credit_said;
+  // ---- State, one step after another. Each step makes a new state of one message, from what the
+  // steps before have made of it.
+  state_t taken_on, begun, delivered, raised, credited, late, repeated;
 
-  always_comb begin
-    after_take = states_q;
-    if (take_i) begin
-      after_take[chosen_id].waiting = states_q[chosen_id].waiting & ~chosen_pkt;
-      after_take[chosen_id].sent    = states_q[chosen_id].sent | chosen_pkt;
-      if (index_of(chosen_pkt) > states_q[chosen_id].max_tx) begin
-        after_take[chosen_id].max_tx = index_of(chosen_pkt);
-      end
-    end
-  end
+  function automatic state_t after_submit(id_t id);
+    if (submits && id == free_id) return begun;
+    if (take_i && id == chosen_id) return taken_on;
+    return states_q[id];
+  endfunction
 
-  // Packets go into a descriptor of queue `q`, those that wait in one already excepted (rule 9).
-  // Without a place for it they wait for credit.
+  function automatic state_t after_delivered(id_t id);
+    return delivers && id == delivered_id ? delivered : after_submit(id);
+  endfunction
+
+  function automatic state_t after_credit(id_t id);
+    return credits && id == credit_id ? credited : after_delivered(id);
+  endfunction
+
+  // Packets go into a descriptor, those that wait in one already excepted (rule 9). Without a place
+  // for it they wait for credit.
   function automatic state_t waits(state_t state, bitmap_t pkts, logic has_room);
     bitmap_t fresh;
     fresh = pkts & ~state.waiting;
@@ -292,79 +293,77 @@ module packetization import nano_pkg::*; #(
     end
   endfunction
 
-  assign all_new = below(submitted.packets);
   always_comb begin
-    after_submit = after_take;
-    push_init    = submits && room[Init];
-    pushed_init  = '{id: free_id, pkts: all_new & below(Unasked), is_rtx: 1'b0};
-    if (submits) begin
-      after_submit[free_id]        = '0;
-      after_submit[free_id].credit = Unasked;
-      after_submit[free_id].to_btx = all_new & ~below(Unasked);
-      after_submit[free_id] = waits(after_submit[free_id], pushed_init.pkts, room[Init]);
+    taken_on         = states_q[chosen_id];
+    taken_on.waiting = states_q[chosen_id].waiting & ~chosen_pkt;
+    taken_on.sent    = states_q[chosen_id].sent | chosen_pkt;
+    if (index_of(chosen_pkt) > states_q[chosen_id].max_tx) begin
+      taken_on.max_tx = index_of(chosen_pkt);
     end
+  end
+
+  bitmap_t all_new;
+  assign all_new     = below(submitted.packets);
+  assign push_init   = submits && room[Init];
+  assign pushed_init = '{id: free_id, pkts: all_new & below(Unasked), is_rtx: 1'b0};
+  always_comb begin
+    begun        = '0;
+    begun.credit = Unasked;
+    begun.to_btx = all_new & ~below(Unasked);
+    begun        = waits(begun, pushed_init.pkts, room[Init]);
   end
 
   // A peer is not believed that packets have come which were not sent (rule 12).
-  assign arrived = delivered_pkts_i & after_submit[delivered_id].sent;
-  assign delivered_whole = delivers
-      && (after_submit[delivered_id].delivered | arrived) == below(count_of(delivered_id));
+  state_t  answered;
+  bitmap_t arrived;
+  assign answered = after_submit(delivered_id);
+  assign arrived  = delivered_pkts_i & answered.sent;
   always_comb begin
-    after_delivered = after_submit;
-    if (delivers) begin
-      after_delivered[delivered_id].delivered = after_submit[delivered_id].delivered | arrived;
-      after_delivered[delivered_id].to_btx    = after_submit[delivered_id].to_btx & ~arrived;
-      if ((arrived & ~after_submit[delivered_id].delivered) != '0) begin
-        after_delivered[delivered_id].progress = 1'b1;
-      end
-    end
+    delivered           = answered;
+    delivered.delivered = answered.delivered | arrived;
+    delivered.to_btx    = answered.to_btx & ~arrived;
+    delivered.progress  = answered.progress || (arrived & ~answered.delivered) != '0;
   end
+  assign delivered_whole = delivers && delivered.delivered == below(count_of(delivered_id));
 
-  state_t credited, raised;
+  packets_t credit_said;
+  bitmap_t  credit_all, credit_send;
   assign credit_said = credit_new_credit_i > 16'(PacketsMax) ? packets_t'(PacketsMax)
                                                              : packets_t'(credit_new_credit_i);
   assign credit_all  = below(count_of(credit_id));
   always_comb begin
-    raised = after_delivered[credit_id];
+    raised = after_delivered(credit_id);
     if (credit_rtx_i) begin
       // Not what has arrived (homa-tr.md, E4), nor what is about to go.
       raised.to_btx |= packet(credit_rtx_pkt_offset_i) & credit_all & ~raised.delivered
                        & ~raised.waiting;
     end
     if (credit_update_i && credit_said > raised.credit) raised.credit = credit_said;
-    credit_send = credit_update_i ? raised.to_btx & below(raised.credit) : '0;
-    credited    = waits(raised, credit_send, room[Credit]);
   end
-  always_comb begin
-    after_credit   = after_delivered;
-    pushed_credit = '{id: credit_id, pkts: credit_send & ~raised.waiting, is_rtx: credit_rtx_i};
-    push_credit   = credits && room[Credit] && pushed_credit.pkts != '0;
-    if (credits) after_credit[credit_id] = credited;
-  end
+  assign credit_send   = credit_update_i ? raised.to_btx & below(raised.credit) : '0;
+  assign credited      = waits(raised, credit_send, room[Credit]);
+  assign pushed_credit = '{id: credit_id, pkts: credit_send, is_rtx: credit_rtx_i};
+  assign push_credit   = credits && room[Credit] && pushed_credit.pkts != '0;
 
   // Rule 15.
-  state_t late, repeated;
-  logic   moved, stuck;
-  assign timeout_all = below(count_of(timeout_id));
+  logic    moved, stuck;
+  bitmap_t repeats, timeout_send;
   always_comb begin
-    late          = after_credit[timeout_id];
+    late          = after_credit(timeout_id);
     moved         = late.max_tx > late.rtx_offset || late.progress;
     late.timeouts = moved ? '0 : late.timeouts + CountW'(1);
-    timeout_send  = below(packets_t'(late.rtx_offset) + 7'd1) & ~late.delivered & timeout_all;
-    stuck         = timeout_send == '0 && late.max_tx <= late.rtx_offset && late.waiting == '0;
+    repeats       = below(packets_t'(late.rtx_offset) + 7'd1) & ~late.delivered
+                    & below(count_of(timeout_id));
+    stuck         = repeats == '0 && late.max_tx <= late.rtx_offset && late.waiting == '0;
     // A lost GRANT or PULL with everything acknowledged: no packet is left that could be answered.
-    if (Probe && stuck) timeout_send = lowest(late.to_btx);
+    timeout_send    = Probe && stuck ? lowest(late.to_btx) : repeats;
     late.progress   = 1'b0;
     late.rtx_offset = late.max_tx;
-    repeated        = waits(late, timeout_send, room[Timeout]);
   end
-  assign gives_up = times_out && MaxTimeouts != 0 && late.timeouts == CountW'(MaxTimeouts);
-  always_comb begin
-    states_d       = after_credit;
-    pushed_timeout = '{id: timeout_id, pkts: timeout_send & ~late.waiting, is_rtx: 1'b1};
-    push_timeout   = times_out && !gives_up && room[Timeout] && pushed_timeout.pkts != '0;
-    if (times_out) states_d[timeout_id] = repeated;
-  end
+  assign repeated       = waits(late, timeout_send, room[Timeout]);
+  assign gives_up       = times_out && MaxTimeouts != 0 && late.timeouts == CountW'(MaxTimeouts);
+  assign pushed_timeout = '{id: timeout_id, pkts: timeout_send & ~late.waiting, is_rtx: 1'b1};
+  assign push_timeout   = times_out && !gives_up && room[Timeout] && pushed_timeout.pkts != '0;
 
   logic [Ids-1:0] over;
   always_comb begin
@@ -437,21 +436,19 @@ module packetization import nano_pkg::*; #(
           begun_q[q] <= begun_q[q] | chosen_pkt;
         end
       end
+      take_what_is_there: assert (!take_i || has_data_o);
+      a_message_has_bytes: assert (!submit_valid_i || submit_msg_len_i != '0);
+      waits_once: assert (!take_i || (states_q[chosen_id].waiting & chosen_pkt) != '0);
+      waits_for_one_thing: assert (!credits || (credit_send & raised.waiting) == '0);
+      fires_alive: assert (!times_out || live_q[timeout_id]);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    states_q <= states_d;
-    if (submits) messages_q[free_id] <= submitted;
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      take_what_is_there: assert (!take_i || has_data_o);
-      a_message_has_bytes: assert (!submit_valid_i || submit_msg_len_i != '0);
-      waits_once: assert (!take_i || (states_q[chosen_id].waiting & chosen_pkt) != '0);
-      fires_alive: assert (!times_out || live_q[timeout_id]);
+    for (int unsigned i = 0; i < Ids; i++) begin
+      states_q[i] <= times_out && timeout_id == id_t'(i) ? repeated : after_credit(id_t'(i));
     end
+    if (submits) messages_q[free_id] <= submitted;
   end
 
 endmodule

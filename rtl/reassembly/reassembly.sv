@@ -67,7 +67,8 @@ module reassembly import nano_pkg::*; #(
 
   // Messages.
   logic [Ids-1:0] live_q;
-  logic [63:0]    keys_q [Ids];
+  // All of them are compared at once.
+  logic [Ids-1:0][63:0] keys_q;
   bitmap_t        received_q [Ids];
   packets_t       packets_q [Ids];
   logic [BufW-1:0] buffers_q [Ids];
@@ -216,11 +217,6 @@ module reassembly import nano_pkg::*; #(
       ack_no_o      <= done ? 9'(said) : (ok ? ack_no : '0);
       is_done_o     <= done;
       buf_ptr_o     <= !ok ? '0 : (known ? ptrs_q[known_id] : buffer_ptr);
-    end
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
       two_cycles_apart: assert (!(valid_i && valid_q));
       free_what_lives: assert (!expires || live_q[expired_id]);
       not_both: assert (!(ok && expires && id == expired_id));

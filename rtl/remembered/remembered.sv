@@ -17,6 +17,10 @@ module remembered #(
   input  logic [63:0] insert_key_i
 );
 
+  if (Places > 262144 || 2 ** $clog2(Places) != Places) begin : gen_refused
+    $error("Places has to be a power of two up to 2^18: the hash has 16 bits");
+  end
+
   localparam int unsigned Ways = Places < 4 ? Places : 4;
   localparam int unsigned Sets = Places / Ways;
   localparam int unsigned WayW = Ways > 1 ? $clog2(Ways) : 1;

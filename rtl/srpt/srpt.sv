@@ -32,6 +32,10 @@ module srpt #(
   output logic [15:0]    grant_offset_o
 );
 
+  if (Ids < 2 || Ids > 128 || 2 ** $clog2(Ids) != Ids) begin : gen_refused
+    $error("Ids has to be a power of two from 2 to 128");
+  end
+
   localparam int unsigned Registers = 16;
   // Each message has one entry.
   localparam int unsigned Waiting = Ids > Registers ? Ids - Registers : 1;
@@ -182,6 +186,9 @@ module srpt #(
       answer_q  <= answer;
       answer_qq <= answer_q;
       busy_q    <= valid_i;
+      two_cycles_apart: assert (!(valid_i && busy_q));
+      a_message: assert (!valid_i || 32'(rx_msg_id_i) < Ids);
+      none_waits_beside_a_free_register: assert (state_q.count == '0 || state_q.valid == '1);
     end
   end
 
@@ -189,13 +196,5 @@ module srpt #(
   assign prio_level_o   = 8'(answer_qq.level);
   assign rx_msg_id_o    = 16'(answer_qq.id);
   assign grant_offset_o = answer_qq.offset;
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      two_cycles_apart: assert (!(valid_i && busy_q));
-      a_message: assert (!valid_i || 32'(rx_msg_id_i) < Ids);
-      none_waits_beside_a_free_register: assert (state_q.count == '0 || state_q.valid == '1);
-    end
-  end
 
 endmodule

@@ -29,13 +29,18 @@ module timers #(
   input  logic           again_i
 );
 
+  if (Ids < 2 || Ids > 128 || 2 ** $clog2(Ids) != Ids) begin : gen_refused
+    $error("Ids has to be a power of two from 2 to 128");
+  end
+
   // A deadline is less than 2^(TimeW-1) cycles away on either side of any of its looks.
   localparam int unsigned Longest = TimeoutCycles > 2 * Ids ? TimeoutCycles : 2 * Ids;
   localparam int unsigned TimeW = $clog2(Longest + 1) + 1;
   typedef logic [TimeW-1:0] cycles_t;
 
   logic [Ids-1:0] running_q;
-  cycles_t        deadline_q [Ids];
+  // Flip-flops: any of them may begin anew in a cycle.
+  cycles_t [Ids-1:0] deadline_q;
 
   cycles_t now, deadline, late;
   assign now      = now_i[TimeW-1:0];
@@ -70,6 +75,7 @@ module timers #(
     end else begin
       running_q <= (running_q | begun) & ~ended;
       if (fire) running_q[slot] <= again_i;
+      again_what_fires: assert (!again_i || fire);
     end
   end
 
@@ -77,12 +83,6 @@ module timers #(
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < Ids; i++) begin
       if (begun[i] || (fire && slot == IdW'(i))) deadline_q[i] <= deadline;
-    end
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
-      again_what_fires: assert (!again_i || fire);
     end
   end
 

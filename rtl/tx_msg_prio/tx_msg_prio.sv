@@ -23,6 +23,10 @@ module tx_msg_prio #(
   output logic [7:0]     prio_o
 );
 
+  if (Ids < 2 || Ids > 128 || 2 ** $clog2(Ids) != Ids) begin : gen_refused
+    $error("Ids has to be a power of two from 2 to 128");
+  end
+
   typedef struct packed {
     logic           valid;
     logic [IdW-1:0] id;

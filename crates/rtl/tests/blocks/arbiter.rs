@@ -79,5 +79,6 @@ fn arbiter() {
         model: Box::new(|seed| Box::new(Arbiter(Rng::new(seed)))),
     };
     let cases = vec![case];
-    Block { name: "arbiter", parts: &["nano_pkg"], cases, mutants: MUTANTS }.check();
+    Block { name: "arbiter", parts: &["nano_pkg"], cases, mutants: MUTANTS, forbidden: &[] }
+        .check();
 }

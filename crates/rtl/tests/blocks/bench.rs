@@ -34,6 +34,18 @@ pub(crate) struct Block {
     pub(crate) cases: Vec<Case>,
     /// Mistakes.
     pub(crate) mutants: &'static [Mutant],
+    /// What must not be asked of it.
+    pub(crate) forbidden: &'static [Forbidden],
+}
+
+/// Inputs that end the simulation of the first case, by an assertion.
+pub(crate) struct Forbidden {
+    /// The assertion's name.
+    pub(crate) assertion: &'static str,
+    /// The ports that are not zero.
+    pub(crate) inputs: &'static [(&'static str, u64)],
+    /// In so many cycles.
+    pub(crate) cycles: usize,
 }
 
 /// Parameters of a block, and a model with them.
@@ -141,6 +153,9 @@ impl Block {
         for (at, case) in self.cases.iter().enumerate() {
             let folder = folder(&format!("{}-{at}", self.name));
             let program = case.build(self, &tools, &folder, &self.sources(&folder, None));
+            if at == 0 {
+                self.forbidden.iter().for_each(|forbidden| forbidden.check(self.name, &program));
+            }
             for seed in 1..=2 {
                 if let Err(difference) = case.run(&program, seed, cycles) {
                     panic!("{} case {at} seed {seed}: {}", self.name, difference.text());
@@ -185,6 +200,23 @@ impl Block {
             copy
         };
         names.map(source).collect()
+    }
+}
+
+impl Forbidden {
+    fn check(&self, block: &str, program: &Program) {
+        let mut run = program.start().unwrap();
+        let layout = run.inputs().clone();
+        let mut values = Values { layout: &layout, record: layout.zero() };
+        self.inputs.iter().for_each(|(port, value)| values.set(port, *value));
+        let inputs = vec![values.record; self.cycles];
+        match run.run(&inputs).and_then(|_| run.step(&layout.zero())) {
+            Ok(_) => panic!("{block} bears what `{}` forbids", self.assertion),
+            Err(error) => {
+                let said = error.to_string();
+                assert!(said.contains(self.assertion), "{block}: {said}");
+            }
+        }
     }
 }
 

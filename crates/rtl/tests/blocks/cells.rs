@@ -2,7 +2,7 @@
 
 use nic::nano::cells::{Cells, Op};
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 
 const IF_ELSE: &[Mutant] = &[
     Mutant::new("if_else_raw", "predicate_i ? op0_i : op1_i", "predicate_i ? op1_i : op0_i"),
@@ -54,6 +54,12 @@ const DUAL_PORT: &[Mutant] = &[
         "    if (first_q) cells_q[first_index_q] <= first_value;
     if (second_q) cells_q[second_index_q] <= second_value;",
     ),
+];
+
+/// Requests that are too close.
+const CLOSE: &[Forbidden] = &[
+    Forbidden { assertion: "two_cycles_apart", inputs: &[("valid_i", 1)], cycles: 2 },
+    Forbidden { assertion: "second_two_cycles_apart", inputs: &[("second_valid_i", 1)], cycles: 2 },
 ];
 
 /// Either kind: an operation is done whole in the cycle of its request.
@@ -174,7 +180,7 @@ fn case(ids: u16, width: u32, second: bool) -> Case {
 
 fn block(name: &'static str, second: bool, mutants: &'static [Mutant]) -> Block {
     let cases = vec![case(16, 16, second), case(128, 112, second)];
-    Block { name, parts: &[], cases, mutants }
+    Block { name, parts: &[], cases, mutants, forbidden: &CLOSE[..1 + usize::from(second)] }
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod generator;
 mod law;
 mod meta;
 mod packetization;
+mod payload;
 mod prio;
 mod reassembly;
 mod srpt;

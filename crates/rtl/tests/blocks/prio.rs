@@ -108,5 +108,5 @@ fn case(ids: u64, read_cycles: usize) -> Case {
 #[test]
 fn tx_msg_prio() {
     let cases = vec![case(16, 1), case(128, 4), case(2, 0)];
-    Block { name: "tx_msg_prio", parts: &[], cases, mutants: MUTANTS }.check();
+    Block { name: "tx_msg_prio", parts: &[], cases, mutants: MUTANTS, forbidden: &[] }.check();
 }

@@ -2,10 +2,17 @@
 
 use std::collections::VecDeque;
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 use crate::law::{Buffer, Buffers, below, class_parameters, look, packets};
 
 const MUTANTS: &[Mutant] = &[
+    // The table of what is remembered: a stale forward.
+    Mutant::new(
+        "remembered",
+        "read_q[w] <= filled[w] ? insert_key_i : keys_q",
+        "read_q[w] <= keys_q",
+    ),
+    Mutant::new("remembered", "valid[w]  = filled[w] || full_q", "valid[w]  = full_q"),
     // A message is whole one packet early or late.
     Mutant::new(
         "reassembly",
@@ -67,13 +74,7 @@ const MUTANTS: &[Mutant] = &[
         "done     = possible && !known && was_delivered;",
         "done     = possible && !known && was_broken_off;",
     ),
-    // The table: a stale forward, sets and ways one off, the oldest not first.
-    Mutant::new(
-        "remembered",
-        "read_q[w] <= filled[w] ? insert_key_i : keys_q",
-        "read_q[w] <= keys_q",
-    ),
-    Mutant::new("remembered", "valid[w]  = filled[w] || full_q", "valid[w]  = full_q"),
+    // Sets and ways one off, the oldest not first.
     Mutant::new("remembered", "hash ^ (hash >> 8)", "hash ^ (hash >> 7)"),
     Mutant::new("remembered", "{key[26:16], key[31:27]}", "{key[27:16], key[31:28]}"),
     Mutant::new("remembered", "{key[4:0], key[15:5]}", "{key[5:0], key[15:6]}"),
@@ -179,6 +180,10 @@ struct Reassembly {
     silence: u64,
     answers: VecDeque<Answer>,
     freed: [Option<usize>; 2],
+    /// Messages that were over, the last of them in the cycle before or earlier.
+    over: VecDeque<Key>,
+    /// Whether a message has expired in the cycle before.
+    just_expired: bool,
 }
 
 impl Reassembly {
@@ -194,16 +199,17 @@ impl Reassembly {
             silence: 0,
             answers: VecDeque::from([Answer::default(); 2]),
             freed: [None; 2],
+            over: VecDeque::from([(0, 0, 0)]),
+            just_expired: false,
             sizes,
         }
     }
 
     fn key(&mut self) -> Key {
+        // Keys agree in some fields and differ in any bit of the others; the first is all zeros.
         let n = self.rng.below(self.sizes.keys);
-        // Fields of which some bits differ at either end.
-        let ip = 0x0a00_0000 | (n as u32 & 3) << 15 | (n as u32 >> 2 & 1);
-        let context = (n >> 3 & 3) as u16 * 0x1801;
-        (ip, context, (n >> 5) as u16)
+        let field = |n: u64| if n == 0 { 0 } else { Rng::new(n).next() };
+        (field(n & 3) as u32, field(n >> 2 & 3) as u16, field(n >> 4) as u16)
     }
 
     fn request(&mut self) -> Request {
@@ -216,10 +222,16 @@ impl Reassembly {
             8 => self.rng.next() as u16,
             _ => [0, 1024, 2048, 3000, 3001][self.rng.below(5) as usize],
         };
-        let known = (!live.is_empty() && !self.rng.one_in(3))
+        let just = self.just_expired;
+        let known = (!live.is_empty() && !just && !self.rng.one_in(3))
             .then(|| live[self.rng.below(live.len() as u64) as usize]);
         let Some(entry) = known.and_then(|id| self.entries[id].as_ref()) else {
-            let key = self.key();
+            // Also one that has just been over, and is remembered since.
+            let key = match self.rng.below(if just { 1 } else { 6 }) {
+                0 => self.over[self.over.len() - 1],
+                1 => self.over[self.rng.below(self.over.len() as u64) as usize],
+                _ => self.key(),
+            };
             let offset = self.rng.below(u64::from(packets(len)) + 1) as u8;
             let offset = if self.rng.one_in(50) { self.rng.next() as u8 } else { offset };
             return Request { mark, key, len, offset };
@@ -289,6 +301,10 @@ impl Reassembly {
     fn free(&mut self, id: usize) -> Option<Entry> {
         let entry = self.entries[id].take()?;
         self.buffers.set_free(entry.buffer, true);
+        self.over.push_back(entry.key);
+        if self.over.len() > 40 {
+            self.over.pop_front();
+        }
         Some(entry)
     }
 
@@ -309,7 +325,8 @@ impl Reassembly {
         if self.rng.one_in(400) {
             self.silence = self.rng.below(3 * self.sizes.timeout);
         }
-        if self.silence > 0 {
+        // One that has just expired may still come.
+        if self.silence > 0 && !(self.just_expired && self.rng.one_in(2)) {
             self.silence -= 1;
             return false;
         }
@@ -335,11 +352,13 @@ fn say(outputs: &mut Values<'_>, answer: Answer) {
 impl Model for Reassembly {
     fn cycle(&mut self, inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
         let ports = [("completed_valid_o", "completed_id_o"), ("expired_valid_o", "expired_id_o")];
+        let expired = self.freed[1].is_some();
         for ((valid, id), freed) in ports.into_iter().zip(std::mem::take(&mut self.freed)) {
             outputs.set(valid, freed.is_some());
             outputs.set(id, freed.unwrap_or(0) as u64);
         }
         inputs.set("now_i", self.now & 0xffff_ffff);
+        self.just_expired = expired;
         let (granted, id) = (self.rng.one_in(8), self.rng.below(self.sizes.ids as u64));
         inputs.set("granted_valid_i", granted);
         inputs.set("granted_id_i", id);
@@ -423,6 +442,11 @@ fn reassembly() {
         parts: &["nano_pkg", "timers", "buffers", "remembered"],
         cases: cases.into(),
         mutants: MUTANTS,
+        forbidden: &[Forbidden {
+            assertion: "two_cycles_apart",
+            inputs: &[("valid_i", 1)],
+            cycles: 2,
+        }],
     }
     .check();
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use nic::nano::srpt::{Choice, Entry, Scheduler};
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 
 const MUTANTS: &[Mutant] = &[
     // A tie the wrong way: the higher id wins.
@@ -149,5 +149,19 @@ fn case(ids: u64, overcommitment: u8) -> Case {
 #[test]
 fn srpt() {
     let cases = vec![case(16, 3), case(32, 3), case(128, 1)];
-    Block { name: "srpt", parts: &[], cases, mutants: MUTANTS }.check();
+    Block {
+        name: "srpt",
+        parts: &[],
+        cases,
+        mutants: MUTANTS,
+        forbidden: &[
+            Forbidden { assertion: "two_cycles_apart", inputs: &[("valid_i", 1)], cycles: 2 },
+            Forbidden {
+                assertion: "a_message",
+                inputs: &[("valid_i", 1), ("rx_msg_id_i", 16)],
+                cycles: 1,
+            },
+        ],
+    }
+    .check();
 }

@@ -1,6 +1,6 @@
 //! The timer bank (rule 16, C4).
 
-use crate::bench::{Block, Case, Model, Mutant, Rng, Values};
+use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 
 const MUTANTS: &[Mutant] = &[
     // A timer of which somebody else stops the other.
@@ -119,6 +119,11 @@ fn timers() {
         parts: &[],
         cases: vec![case(16, 100), case(128, 1000), case(2, 3)],
         mutants: MUTANTS,
+        forbidden: &[Forbidden {
+            assertion: "again_what_fires",
+            inputs: &[("again_i", 1)],
+            cycles: 1,
+        }],
     };
     block.check();
 }
