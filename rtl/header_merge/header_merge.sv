@@ -118,7 +118,7 @@ module header_merge #(
 
   always_ff @(posedge clk_i) begin
     if (give) begin
-      rest_q       <= joins ? moved[1023:512] : '0;
+      rest_q       <= moved[1023:512];
       rest_bytes_q <= !joins ? '0 : payload_beat_i.last ? 7'(sum - 8'(BeatBytes)) : ahead_bytes;
     end
   end

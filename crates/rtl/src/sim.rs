@@ -84,15 +84,15 @@ impl Design {
             verilator.arg(format!("-G{name}={value}"));
         }
         output(verilator.args(&self.sources))?;
-        let main = folder.join("main.cpp");
-        fs::write(&main, self.main())?;
+        fs::write(folder.join("main.cpp"), self.main())?;
+        let whole = folder.join("whole.cc");
+        fs::write(&whole, one_unit(&generated(folder)?))?;
         let program = folder.join("simulation");
         output(
             compiler(tools)
                 .arg("-I")
                 .arg(folder)
-                .arg(&main)
-                .args(generated(folder)?)
+                .arg(&whole)
                 .arg(runtime(tools, folder)?)
                 .arg("-o")
                 .arg(&program),
@@ -197,6 +197,13 @@ fn compiler(tools: &Tools) -> Command {
     compiler.args(["-std=c++20", "-O1", "-w", "-pthread", "-DVL_TIME_CONTEXT", "-DVERILATOR=1"]);
     compiler.arg("-I").arg(tools.include()).arg("-I").arg(tools.include().join("vltstd"));
     compiler
+}
+
+/// All of it for the compiler at once: Verilator's headers take longer to read than most designs.
+fn one_unit(files: &[PathBuf]) -> String {
+    let include = |name: &str| format!("#include \"{name}\"\n");
+    let names = files.iter().filter_map(|file| file.file_name()?.to_str());
+    names.map(include).collect::<String>() + &include("main.cpp")
 }
 
 /// The C++ that Verilator has written.

@@ -36,13 +36,20 @@ pub(crate) const HEADER: u32 = 0;
 /// The value of a port.
 pub(crate) type Words = Vec<u32>;
 
-/// Ports that carry items: `NAME_valid`, `NAME_ready` unless nobody may refuse, and fields.
+/// Ports that carry items: `NAME_valid`, `NAME_ready` unless nobody may refuse, and fields. Without
+/// fields, `NAME` alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Channel {
     pub(crate) name: &'static str,
     pub(crate) ready: bool,
     /// Without their `_i` or `_o`, and their widths.
     pub(crate) fields: &'static [(&'static str, u32)],
+}
+
+impl Channel {
+    fn valid(&self) -> String {
+        if self.fields.is_empty() { self.name.to_owned() } else { format!("{}_valid", self.name) }
+    }
 }
 
 /// A block of `rtl/`, with what is to be known of it here.
@@ -174,7 +181,7 @@ impl Places {
         };
         let fields = channel.fields.iter();
         Self {
-            valid: place(gives, format!("{name}_valid")),
+            valid: place(gives, channel.valid()),
             ready: channel.ready.then(|| place(takes, format!("{name}_ready"))),
             fields: fields.map(|(field, _)| place(gives, (*field).to_owned())).collect(),
         }
@@ -371,14 +378,15 @@ impl Bench {
             let port = |port: &usize| self.outs.get_words(&self.outputs, *port).to_vec();
             let item: Vec<Words> = sink.places.fields.iter().map(port).collect();
             if let Some(held) = sink.held.take() {
-                compare(&format!("{name}_valid_o"), &[u32::from(valid)], &[1])?;
+                compare(&format!("{}_o", sink.channel.valid()), &[u32::from(valid)], &[1])?;
                 compare_all(&sink.channel, &item, &held)?;
             }
             let ready = sink.places.ready;
             let takes = ready.is_none_or(|ready| self.ins.get(&self.inputs, ready) != 0);
             if valid && takes {
                 let Some(expected) = sink.expected.pop_front() else {
-                    return compare(&format!("{name}_valid_o"), &[1], &[0]).map(|()| moved);
+                    let port = format!("{}_o", sink.channel.valid());
+                    return compare(&port, &[1], &[0]).map(|()| moved);
                 };
                 compare_all(&sink.channel, &item, &expected)?;
                 self.compared += item.len() as u64;
@@ -430,7 +438,7 @@ fn compare_all(channel: &Channel, found: &[Words], expected: &[Words]) -> Result
 }
 
 /// That a port has the words it should have; what is missing of these is zero.
-fn compare(port: &str, found: &[u32], expected: &[u32]) -> Result<(), Failure> {
+pub(crate) fn compare(port: &str, found: &[u32], expected: &[u32]) -> Result<(), Failure> {
     let text = |words: &[u32]| {
         let digits: String = words.iter().rev().map(|word| format!("{word:08x}")).collect();
         format!("0x{digits}")
@@ -535,12 +543,12 @@ impl Block {
         let mut inputs = ports(self.inputs, "i");
         let mut outputs = ports(self.outputs, "o");
         for channel in self.sources {
-            inputs.push(Port::new(&format!("{}_valid_i", channel.name), 1));
+            inputs.push(Port::new(&format!("{}_i", channel.valid()), 1));
             inputs.extend(ports(channel.fields, "i"));
             outputs.extend(channel.ready.then(|| Port::new(&format!("{}_ready_o", channel.name), 1)));
         }
         for channel in self.sinks {
-            outputs.push(Port::new(&format!("{}_valid_o", channel.name), 1));
+            outputs.push(Port::new(&format!("{}_o", channel.valid()), 1));
             outputs.extend(ports(channel.fields, "o"));
             inputs.extend(channel.ready.then(|| Port::new(&format!("{}_ready_i", channel.name), 1)));
         }

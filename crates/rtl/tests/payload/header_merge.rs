@@ -81,15 +81,13 @@ const BLOCK: Block = Block {
         Mutant::new(MERGE, "7'(sum - 8'(BeatBytes))", "7'(sum - 8'(BeatBytes) - 8'd1)"),
         // The header is not gone through from its beginning.
         Mutant::new(MERGE, "header_ready_o ? '0 : at_q + 2'd1", "at_q + 2'd1").in_case(1),
-        // A bubble behind each payload that leaves no rest.
-        Mutant::new(MERGE, "default: frame_valid_o = 1'b1;", "default: frame_valid_o = frame_ready_i;"),
+        // A rest is forgotten, and one comes where there is none.
+        Mutant::new(MERGE, "default: frame_valid_o = 1'b1;", "default: frame_valid_o = 1'b0;"),
         Mutant::new(
             MERGE,
             "if (frame_beat_o.last) state_d = Header;",
             "if (frame_beat_o.last && !joins) state_d = Header;",
         ),
-        // The rest of the frame before stays in a header without rest.
-        Mutant::new(MERGE, "joins ? moved[1023:512] : '0;", "moved[1023:512];"),
         // The payload is taken while the frame waits.
         Mutant::new(MERGE, "payload_ready_o = give && joins", "payload_ready_o = joins"),
         // A frame of header alone has no end.

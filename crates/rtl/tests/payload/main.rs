@@ -5,4 +5,5 @@
 mod bench;
 mod header_align;
 mod header_merge;
+mod memory;
 mod widths;
