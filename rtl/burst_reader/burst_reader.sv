@@ -1,5 +1,6 @@
-// Reads a stream out of a memory of 64-byte words: `begin_bytes_i` bytes from word `begin_addr_i` on.
-// A beat each cycle, without a bubble between bursts; the memory's output register is the only stage.
+// Reads a stream out of a memory of 64-byte words: `begin_bytes_i` bytes from word `begin_addr_i`
+// on. A beat each cycle, without a bubble between bursts; the memory's output register is the only
+// stage.
 //
 // A word that a writer has promised and not yet written is waited for, so the reader may follow
 // close behind the writer and never overtakes it.

@@ -1,5 +1,5 @@
-// Writes a stream into a memory of 64-byte words: `begin_bytes_i` bytes from word `begin_addr_i` on.
-// A beat each cycle, without a bubble between bursts.
+// Writes a stream into a memory of 64-byte words: `begin_bytes_i` bytes from word `begin_addr_i`
+// on. A beat each cycle, without a bubble between bursts.
 //
 // A stream may be longer than it should, or shorter: what is too much is dropped, what is missing
 // is zero. So a burst changes no byte outside of its place, and nothing of what lay there before

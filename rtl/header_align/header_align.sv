@@ -2,9 +2,9 @@
 // pipeline, and the payload behind a header whose length the pipeline says later.
 //
 // Windows and lengths come one for each frame, in order, and wait for nobody: the pipeline takes a
-// packet whenever one comes (C10). Until the pipeline has said where the payload of a frame begins, the
-// frame waits in a queue of `Beats`. In full rate `frame_ready_o` never falls if that holds what
-// arrives between a frame's first beat and the pipeline's word.
+// packet whenever one comes (C10). Until the pipeline has said where the payload of a frame begins,
+// the frame waits in a queue of `Beats`. At full rate `frame_ready_o` never falls if that holds
+// what arrives between a frame's first beat and the pipeline's word.
 module header_align #(
   // Bytes of the window, 1 to 192.
   parameter int unsigned HeaderBytes = 64,
@@ -16,16 +16,16 @@ module header_align #(
   input  logic                     frame_valid_i,
   output logic                     frame_ready_o,
   input  stream_pkg::beat_t        frame_beat_i,
-  // The cycle after the beat that completes it: the window, zero beyond the frame, and how many of its
-  // bytes are the frame's.
+  // The cycle after the beat that completes it: the window, zero beyond the frame, and how many of
+  // its bytes are the frame's.
   output logic                     window_valid_o,
   output logic [8*HeaderBytes-1:0] window_o,
   output logic [7:0]               window_bytes_o,
   // The cycle after the frame's last beat: its bytes. Never before its window.
   output logic                     length_valid_o,
   output logic [15:0]              length_o,
-  // One for each window, in the window's cycle or later: bytes of the header (0 to 192), and whether the
-  // frame has no payload that is wanted. Then nothing of it comes out.
+  // One for each window, in the window's cycle or later: bytes of the header (0 to 255), and
+  // whether the frame has no payload that is wanted. Then nothing of it comes out.
   input  logic                     parsed_valid_i,
   input  logic [7:0]               parsed_bytes_i,
   input  logic                     parsed_drop_i,
@@ -95,8 +95,8 @@ module header_align #(
     assign unused_window = ^window_q[512*WindowBeats-1:8*HeaderBytes];
   end
 
-  // The queue, and what the pipeline has said. It says no more than there are frames with a beat in the
-  // queue, but for one whose beats have all left it: so it needs no more places.
+  // The queue, and what the pipeline has said. It has answered no more frames than have a beat in
+  // the queue, or one alone whose beats have all left it: so that queue needs no more places.
   logic  waiting_valid, waiting_ready, cut_valid, cut_ready, cut_drop, parsed_ready;
   logic [7:0] cut_bytes;
   beat_t waiting;
@@ -109,14 +109,16 @@ module header_align #(
 
   stream_fifo #(.Width(9), .Depth(Beats)) u_parsed (
     .clk_i, .rst_ni,
-    .in_valid_i(parsed_valid_i), .in_ready_o(parsed_ready), .in_data_i({parsed_drop_i, parsed_bytes_i}),
+    .in_valid_i(parsed_valid_i), .in_ready_o(parsed_ready),
+    .in_data_i({parsed_drop_i, parsed_bytes_i}),
     .out_valid_o(cut_valid), .out_ready_i(cut_ready), .out_data_o({cut_drop, cut_bytes})
   );
 
   payload_realign u_realign (
     .clk_i, .rst_ni,
     .frame_valid_i(waiting_valid), .frame_ready_o(waiting_ready), .frame_beat_i(waiting),
-    .cut_valid_i(cut_valid), .cut_ready_o(cut_ready), .cut_bytes_i(cut_bytes), .cut_drop_i(cut_drop),
+    .cut_valid_i(cut_valid), .cut_ready_o(cut_ready),
+    .cut_bytes_i(cut_bytes), .cut_drop_i(cut_drop),
     .payload_valid_o, .payload_ready_i, .payload_beat_o
   );
 

@@ -1,16 +1,17 @@
 // The payload of frames without the first bytes of each, a beat of the frame taken each cycle as
 // long as the payload is.
 //
-// Of a header of `cut_bytes_i` the whole beats are passed over; what remains is a shift by less than a
-// beat, so a beat of payload takes the end of one beat of the frame and the beginning of the next.
+// Of a header of `cut_bytes_i` the whole beats are passed over; what remains is a shift by less
+// than a beat, so a beat of payload takes the end of one beat of the frame and the beginning of the
+// next.
 module payload_realign (
   input  logic              clk_i,
   input  logic              rst_ni,
   input  logic              frame_valid_i,
   output logic              frame_ready_o,
   input  stream_pkg::beat_t frame_beat_i,
-  // Of the frame whose beat is there: the length of its header, and whether nothing of it is wanted.
-  // Taken with the frame's last beat.
+  // Of the frame whose beat is there: the length of its header, and whether nothing of it is
+  // wanted. Taken with the frame's last beat.
   input  logic              cut_valid_i,
   output logic              cut_ready_o,
   input  logic [7:0]        cut_bytes_i,

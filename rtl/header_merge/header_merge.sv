@@ -1,13 +1,14 @@
-// The sending end of the data path: headers of any length, from the deparser, and the payload behind
-// them become frames. Back to back, without a bubble: a frame takes as many cycles as it has beats.
+// The sending end of the data path: headers of any length, from the deparser, and the payload
+// behind them become frames. Back to back, without a bubble: a frame takes as many cycles as it has
+// beats.
 module header_merge #(
   // Bytes of the longest header, 1 to 192.
   parameter int unsigned HeaderBytes = 64
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
-  // A header of 1 to HeaderBytes bytes, and whether a payload of at least one byte belongs to it. It is
-  // taken with its last byte.
+  // A header of 1 to HeaderBytes bytes, and whether a payload of at least one byte belongs to it.
+  // It is taken with its last byte.
   input  logic                     header_valid_i,
   output logic                     header_ready_o,
   input  logic [8*HeaderBytes-1:0] header_i,
@@ -55,12 +56,14 @@ module header_merge #(
   logic [7:0]    sum;
   assign ahead       = state_q == Header ? header_beat : rest_q;
   assign ahead_bytes = state_q == Header ? header_left[6:0] : rest_bytes_q;
-  assign moved        = 1024'(clean(payload_beat_i.data, payload_beat_i.bytes)) << {ahead_bytes[5:0], 3'd0};
+  assign moved        = 1024'(clean(payload_beat_i.data, payload_beat_i.bytes))
+                        << {ahead_bytes[5:0], 3'd0};
   assign sum          = 8'(ahead_bytes) + 8'(payload_beat_i.bytes);
 
   // Whether the beat is of header alone, and whether of what was left alone.
   logic whole_header, joins, give;
-  assign whole_header = state_q == Header && (header_left >= 8'(BeatBytes) || !header_payload_i);
+  assign whole_header = state_q == Header &&
+                        (header_left >= 8'(BeatBytes) || !header_payload_i);
   assign joins        = state_q == Payload || (state_q == Header && !whole_header);
 
   always_comb begin

@@ -19,19 +19,23 @@ module message_ram #(
 
   localparam int unsigned AddrW = Words > 1 ? $clog2(Words) : 1;
 
-  logic [511:0] words_q [Words];
-  logic [511:0] read_data_q;
+  logic [511:0]     words_q [Words];
+  logic [511:0]     read_data_q;
+  logic [AddrW-1:0] write_at, read_at;
+
+  assign write_at = write_addr_i[AddrW-1:0];
+  assign read_at  = read_addr_i[AddrW-1:0];
 
   always_ff @(posedge clk_i) begin
     if (write_valid_i) begin
       for (int unsigned i = 0; i < 64; i++) begin
-        if (write_enables_i[i]) words_q[write_addr_i[AddrW-1:0]][8*i +: 8] <= write_data_i[8*i +: 8];
+        if (write_enables_i[i]) words_q[write_at][8*i +: 8] <= write_data_i[8*i +: 8];
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (read_valid_i) read_data_q <= words_q[read_addr_i[AddrW-1:0]];
+    if (read_valid_i) read_data_q <= words_q[read_at];
   end
 
   assign read_data_o = read_data_q;

@@ -1,8 +1,8 @@
 // Messages that are whole, out of the message RAM, one after another as they became whole
 // (specs/nanotransport.md#5.3). Each beat comes with the application's header.
 //
-// A message may begin while its last packet is still being written: words that the writer has promised
-// (`pending_*`) are waited for.
+// A message may begin while its last packet is still being written: words that are pending are
+// waited for.
 module rx_reader #(
   // Messages that may wait, a power of two.
   parameter int unsigned Messages = 16

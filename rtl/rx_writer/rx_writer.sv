@@ -1,9 +1,9 @@
 // Payload of packets that arrive goes to its place in the message's buffer: word
 // buf_ptr + 16 * pkt_offset (specs/nanotransport.md#5.3).
 //
-// One packet of metadata for each payload, in order. A duplicate, and all that reassembly has no place
-// for, comes with `keep` 0 and is dropped. A message that its packet makes whole is announced as the
-// packet's writing begins: its reader keeps behind (`pending_*`).
+// A word of metadata for each payload, in order. A duplicate, and all that reassembly has no place
+// for, comes with `keep` 0 and is dropped. A message that its packet makes whole is announced as
+// the packet's writing begins: its reader keeps behind what is pending.
 module rx_writer (
   input  logic              clk_i,
   input  logic              rst_ni,
@@ -38,11 +38,8 @@ module rx_writer (
   output logic              wrong_length_o
 );
 
-  // What the packet may have: 1024 bytes, or the message's rest.
-  logic [15:0] left;
   logic [16:0] bytes;
-  assign left  = packet_msg_len_i - {packet_offset_i[5:0], 10'd0};
-  assign bytes = !packet_keep_i ? '0 : left > 16'd1024 ? 17'd1024 : 17'(left);
+  assign bytes = stream_pkg::packet_bytes(packet_msg_len_i, packet_offset_i[5:0]);
 
   // Both take it, or neither.
   logic begin_ready, whole;
@@ -52,7 +49,8 @@ module rx_writer (
   burst_writer u_writer (
     .clk_i, .rst_ni,
     .begin_valid_i(packet_valid_i && (!whole || whole_ready_i)), .begin_ready_o(begin_ready),
-    .begin_addr_i(packet_buf_ptr_i + {4'd0, packet_offset_i, 4'd0}), .begin_bytes_i(bytes),
+    .begin_addr_i(packet_buf_ptr_i + {4'd0, packet_offset_i, 4'd0}),
+    .begin_bytes_i(packet_keep_i ? bytes : '0),
     .in_valid_i(payload_valid_i), .in_ready_o(payload_ready_o), .in_beat_i(payload_beat_i),
     .write_valid_o, .write_addr_o, .write_enables_o, .write_data_o,
     .pending_o, .wrong_length_o

@@ -43,4 +43,11 @@ package stream_pkg;
     end
   endfunction
 
+  // Bytes of a packet of a message: 1024, or the message's rest.
+  function automatic logic [16:0] packet_bytes(logic [15:0] msg_len, logic [5:0] pkt_offset);
+    logic [15:0] left;
+    left = msg_len - {pkt_offset, 10'd0};
+    return left > 16'd1024 ? 17'd1024 : 17'(left);
+  endfunction
+
 endpackage

@@ -125,10 +125,10 @@ fn drive_tx_writer(bench: &mut Bench, _: usize) -> Result<(), Failure> {
         let stream = bench.rng.bytes(len);
         let beats = beats_in(&mut bench.rng, &stream);
         beats.into_iter().for_each(|beat| bench.offer("words", vec![beat]));
-        let message = [dst_ip, dst_context, msg_len as u32];
-        bench.offer("app", message.map(|value| vec![value]).into());
-        bench.expect("submit", message.map(|value| vec![value]).into());
+        let message = |msg_len| [dst_ip, dst_context, msg_len as u32].map(|value| vec![value]);
         let place = msg_len.max(1);
+        bench.offer("app", message(msg_len).into());
+        bench.expect("submit", message(place).into());
         let writes = writes(buf_ptr, place, &stream);
         begun.push_back((writes.len(), buf_ptr));
         writes.into_iter().for_each(|write| bench.expect("write", write));
@@ -202,9 +202,9 @@ const RX_WRITER: Block = Block {
             "{4'd0, packet_offset_i, 4'd0} - 16'(packet_offset_i)",
         ),
         // A duplicate is written.
-        Mutant::new("rx_writer/rx_writer", "!packet_keep_i ? '0 :", ""),
+        Mutant::new("rx_writer/rx_writer", "packet_keep_i ? bytes : '0", "bytes"),
         // A packet writes beyond the message.
-        Mutant::new("rx_writer/rx_writer", "left > 16'd1024 ? 17'd1024 : 17'(left)", "17'd1024"),
+        Mutant::new("stream_pkg/stream_pkg", "left > 16'd1024 ? 17'd1024 : 17'(left)", "17'd1024"),
         // A packet that nobody wants makes a message whole.
         Mutant::new("rx_writer/rx_writer", "packet_keep_i && packet_whole_i", "packet_whole_i"),
         // A message is written that its reader has no room for, and one is announced twice.
@@ -270,7 +270,7 @@ const TX_WRITER: Block = Block {
     run: drive_tx_writer,
     mutants: &[
         // A message of no bytes has no place.
-        Mutant::new("tx_writer/tx_writer", "app_msg_len_i == '0 ? 17'd1 :", ""),
+        Mutant::new("tx_writer/tx_writer", "app_msg_len_i == '0 ? 16'd1 :", ""),
         // It is submitted while the one before is written.
         Mutant::new("tx_writer/tx_writer", "app_valid_i && begin_ready;", "app_valid_i;"),
         Mutant::new("tx_writer/tx_writer", "submit_ready_i && begin_ready;", "begin_ready;"),
@@ -384,11 +384,11 @@ fn drive_tx_reader(bench: &mut Bench, _: usize) -> Result<(), Failure> {
     for _ in 0..120 {
         memory.settle(bench)?;
         let rng = &mut bench.rng;
-        let len = [rng.between(1, 1024), 1024, rng.between(1, 130)][rng.below(3) as usize];
-        let (offset, buf_ptr) = (rng.between(0, 63), rng.between(0, 15 * WORDS));
-        let bytes = rng.bytes(len);
+        let msg_len = if rng.one_in(2) { rng.between(1, 65_000) } else { rng.between(1, 1200) };
+        let (offset, buf_ptr) = (rng.between(0, (msg_len - 1) / 1024), rng.between(0, 15 * WORDS));
+        let bytes = rng.bytes((msg_len - 1024 * offset).min(1024));
         let addr = buf_ptr + PACKET * offset;
-        let end = addr + len.div_ceil(64);
+        let end = addr + bytes.len().div_ceil(64);
         if (addr..end).any(|at| memory.words.contains_key(&at)) || end > 1 << 16 {
             continue;
         }
@@ -397,7 +397,7 @@ fn drive_tx_reader(bench: &mut Bench, _: usize) -> Result<(), Failure> {
             let first = bench.rng.between(addr, end - 1);
             memory.promise(bench, first..end);
         }
-        let packet = [buf_ptr, offset, len].map(|value| vec![value as u32]);
+        let packet = [buf_ptr, offset, msg_len].map(|value| vec![value as u32]);
         bench.offer("packet", packet.into());
         beats_out(&bytes).into_iter().for_each(|beat| bench.expect("payload", vec![beat]));
     }
@@ -468,7 +468,7 @@ const TX_READER: Block = Block {
     sources: &[Channel {
         name: "packet",
         ready: true,
-        fields: &[("packet_buf_ptr", 16), ("packet_offset", 8), ("packet_bytes", 11)],
+        fields: &[("packet_buf_ptr", 16), ("packet_offset", 8), ("packet_msg_len", 16)],
     }],
     sinks: &[Channel { name: "payload", ready: true, fields: &[("payload_beat", BEAT)] }],
     inputs: &[("pending", 11), ("pending_addr", 16), ("read_data", 512)],
@@ -480,7 +480,7 @@ const TX_READER: Block = Block {
             "packet_buf_ptr_i + {4'd0, packet_offset_i, 4'd0}",
             "packet_buf_ptr_i + {5'd0, packet_offset_i, 3'd0}",
         ),
-        Mutant::new("tx_reader/tx_reader", "{6'd0, next_bytes}", "{7'd0, next_bytes[9:0]}"),
+        Mutant::new("stream_pkg/stream_pkg", "left > 16'd1024 ?", "left >= 16'd1000 ?"),
         Mutant::new("tx_reader/tx_reader", ".pending_i, ", ".pending_i('0), "),
     ],
 };
@@ -543,7 +543,7 @@ const MESSAGE_RAM: Block = Block {
         // What has been read does not stay.
         Mutant::new("message_ram/message_ram", "if (read_valid_i)", ""),
         // An address bit is missing.
-        Mutant::new("message_ram/message_ram", "words_q[read_addr_i[AddrW-1:0]]", "words_q[AddrW'(read_addr_i[AddrW-2:0])]"),
+        Mutant::new("message_ram/message_ram", "read_addr_i[AddrW-1:0];", "AddrW'(read_addr_i[AddrW-2:0]);"),
     ],
 };
 
