@@ -316,6 +316,11 @@ impl Bench {
         self.outs.get_words(&self.outputs, self.outs.port(port))
     }
 
+    /// An input in the last cycle.
+    pub(crate) fn given(&self, port: &str) -> &[u32] {
+        self.ins.get_words(&self.inputs, self.ins.port(port))
+    }
+
     /// That an output was this in the last cycle.
     pub(crate) fn check(&mut self, port: &str, expected: &[u32]) -> Result<(), Failure> {
         self.compared += 1;

@@ -260,7 +260,7 @@ fn drive(bench: &mut Bench, case: usize) -> Result<(), Failure> {
 
 const PATH: &str = "data_path/data_path";
 
-const BLOCK: Block = Block {
+pub(crate) const BLOCK: Block = Block {
     name: "data_path",
     files: &[
         "stream_pkg/stream_pkg",
@@ -361,7 +361,7 @@ const BLOCK: Block = Block {
         Mutant::new(PATH, ".pending_addr_i(rx_write_addr)", ".pending_addr_i(tx_write_addr)"),
         // One RAM is read at the other's address.
         Mutant::new(PATH, ".read_addr_i(tx_read_addr)", ".read_addr_i(rx_read_addr)"),
-        // A payload of two beats and more waits in the queue too short for it.
+        // The queue in front of the pipeline is too short for its time.
         Mutant::new(PATH, ".Beats(Beats)", ".Beats(2)"),
     ],
 };

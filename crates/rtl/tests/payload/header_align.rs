@@ -75,7 +75,7 @@ fn run(bench: &mut Bench, case: usize) -> Result<(), Failure> {
 const ALIGN: &str = "header_align/header_align";
 const REALIGN: &str = "header_align/payload_realign";
 
-const BLOCK: Block = Block {
+pub(crate) const BLOCK: Block = Block {
     name: "header_align",
     files: &[
         "stream_pkg/stream_pkg",

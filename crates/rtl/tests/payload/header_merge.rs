@@ -44,7 +44,7 @@ fn run(bench: &mut Bench, case: usize) -> Result<(), Failure> {
 
 const MERGE: &str = "header_merge/header_merge";
 
-const BLOCK: Block = Block {
+pub(crate) const BLOCK: Block = Block {
     name: "header_merge",
     files: &["stream_pkg/stream_pkg", MERGE],
     cases: &[&[("HeaderBytes", 65)], &[("HeaderBytes", 192)], &[("HeaderBytes", 100)]],

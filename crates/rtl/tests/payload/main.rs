@@ -3,6 +3,7 @@
 //! `TRIMLINE_RTL_RUNS=100` runs more of each block, `TRIMLINE_RTL_MUTANTS=1` all planted mistakes.
 
 mod bench;
+mod cost;
 mod data_path;
 mod header_align;
 mod header_merge;

@@ -62,7 +62,7 @@ fn queue(bench: &mut Bench, _: usize) -> Result<(), Failure> {
     bench.never("items refused", bench.refused("in"))
 }
 
-const WIDEN: Block = Block {
+pub(crate) const WIDEN: Block = Block {
     name: "width_64_to_512",
     files: &["stream_pkg/stream_pkg", "width_64_to_512/width_64_to_512"],
     cases: &[&[]],
@@ -101,7 +101,7 @@ const WIDEN: Block = Block {
     ],
 };
 
-const NARROW: Block = Block {
+pub(crate) const NARROW: Block = Block {
     name: "width_512_to_64",
     files: &["stream_pkg/stream_pkg", "width_512_to_64/width_512_to_64"],
     cases: &[&[]],
@@ -131,7 +131,7 @@ const NARROW: Block = Block {
     ],
 };
 
-const QUEUE: Block = Block {
+pub(crate) const QUEUE: Block = Block {
     name: "stream_fifo",
     files: &["stream_fifo/stream_fifo"],
     cases: &[&[("Width", 40), ("Depth", 16)], &[("Width", 40), ("Depth", 2)]],
