@@ -10,12 +10,12 @@ module width_64_to_512 (
   output stream_pkg::beat_t out_beat_o
 );
 
-  logic [63:0] words_q [8];
-  logic [2:0]  at_q;
-  logic [6:0]  bytes_q;
-  logic        last_q, whole_q;
-  logic        take;
-  logic [63:0] word;
+  logic [7:0][63:0] words_q;
+  logic [2:0]       at_q;
+  logic [6:0]       bytes_q;
+  logic             last_q, whole_q;
+  logic             take;
+  logic [63:0]      word;
 
   assign in_ready_o = !whole_q || out_ready_i;
   assign take       = in_valid_i && in_ready_o;
@@ -54,11 +54,9 @@ module width_64_to_512 (
     end
   end
 
-  assign out_valid_o = whole_q;
-  always_comb begin
-    out_beat_o.last  = last_q;
-    out_beat_o.bytes = bytes_q;
-    for (int unsigned i = 0; i < 8; i++) out_beat_o.data[64*i +: 64] = words_q[i];
-  end
+  assign out_valid_o      = whole_q;
+  assign out_beat_o.last  = last_q;
+  assign out_beat_o.bytes = bytes_q;
+  assign out_beat_o.data  = words_q;
 
 endmodule

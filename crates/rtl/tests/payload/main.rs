@@ -8,4 +8,5 @@ mod data_path;
 mod header_align;
 mod header_merge;
 mod memory;
+mod proofs;
 mod widths;

@@ -317,9 +317,11 @@ impl Memory {
         self.promised = words;
     }
 
-    /// Until the writer has done what it has promised.
+    /// Until the writer has done what it has promised, and mostly until the reader has caught up:
+    /// else it would never meet what is promised next.
     fn settle(&mut self, bench: &mut Bench) -> Result<(), Failure> {
-        while !self.promised.is_empty() {
+        let waits = !bench.full_rate && !bench.rng.one_in(4);
+        while !self.promised.is_empty() || (waits && bench.busy()) {
             self.cycle(bench)?;
         }
         Ok(())
