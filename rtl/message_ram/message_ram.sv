@@ -41,7 +41,8 @@ module message_ram #(
   assign read_data_o = read_data_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
+    if (!rst_ni) begin
+    end else begin
       write_inside: assert (!write_valid_i || 32'(write_addr_i) < Words);
       read_inside: assert (!read_valid_i || 32'(read_addr_i) < Words);
       no_read_of_what_is_written: assert (!write_valid_i || !read_valid_i ||

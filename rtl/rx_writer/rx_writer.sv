@@ -63,7 +63,8 @@ module rx_writer (
   assign whole_src_context_o = packet_src_context_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (rst_ni) begin
+    if (!rst_ni) begin
+    end else begin
       inside_its_message: assert (!packet_valid_i || !packet_keep_i ||
                                   {packet_offset_i, 10'd0} < 18'(packet_msg_len_i));
     end
