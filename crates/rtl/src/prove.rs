@@ -72,12 +72,7 @@ impl Prover {
     ///
     /// # Errors
     /// See [`ProveError`].
-    pub fn prove(
-        &self,
-        design: &Design,
-        cycles: u32,
-        folder: &Path,
-    ) -> Result<Proof, ProveError> {
+    pub fn prove(&self, design: &Design, cycles: u32, folder: &Path) -> Result<Proof, ProveError> {
         fs::create_dir_all(folder)?;
         let script = folder.join("prove.py");
         fs::write(&script, script_of(design, cycles))?;

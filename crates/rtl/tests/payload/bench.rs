@@ -176,9 +176,8 @@ impl Places {
     /// `gives` has valid and the fields, `takes` has ready.
     fn new(channel: &Channel, gives: (&Layout, &str), takes: (&Layout, &str)) -> Self {
         let name = channel.name;
-        let place = |(layout, end): (&Layout, &str), port: String| {
-            layout.port(&format!("{port}_{end}"))
-        };
+        let place =
+            |(layout, end): (&Layout, &str), port: String| layout.port(&format!("{port}_{end}"));
         let fields = channel.fields.iter();
         Self {
             valid: place(gives, channel.valid()),
@@ -540,9 +539,8 @@ impl Block {
         let header = header.map_or(0, |(_, bytes)| 8 * bytes);
         let ports = |ports: &[(&str, u32)], end: &str| -> Vec<Port> {
             let width = |bits: u32| if bits == HEADER { header } else { bits };
-            let port = |(name, bits): &(&str, u32)| {
-                Port::new(&format!("{name}_{end}"), width(*bits))
-            };
+            let port =
+                |(name, bits): &(&str, u32)| Port::new(&format!("{name}_{end}"), width(*bits));
             ports.iter().map(port).collect()
         };
         let mut inputs = ports(self.inputs, "i");
@@ -550,12 +548,14 @@ impl Block {
         for channel in self.sources {
             inputs.push(Port::new(&format!("{}_i", channel.valid()), 1));
             inputs.extend(ports(channel.fields, "i"));
-            outputs.extend(channel.ready.then(|| Port::new(&format!("{}_ready_o", channel.name), 1)));
+            outputs
+                .extend(channel.ready.then(|| Port::new(&format!("{}_ready_o", channel.name), 1)));
         }
         for channel in self.sinks {
             outputs.push(Port::new(&format!("{}_o", channel.valid()), 1));
             outputs.extend(ports(channel.fields, "o"));
-            inputs.extend(channel.ready.then(|| Port::new(&format!("{}_ready_i", channel.name), 1)));
+            inputs
+                .extend(channel.ready.then(|| Port::new(&format!("{}_ready_i", channel.name), 1)));
         }
         let parameter = |(name, value): &(&str, u32)| ((*name).to_owned(), value.to_string());
         Design {

@@ -1,6 +1,8 @@
 //! Windows, lengths and payloads of frames.
 
-use crate::bench::{BEAT, Bench, Block, Channel, Failure, HEADER, Mutant, beats_in, beats_out, words};
+use crate::bench::{
+    BEAT, Bench, Block, Channel, Failure, HEADER, Mutant, beats_in, beats_out, words,
+};
 
 /// Bytes of the window in each case.
 const WINDOWS: [usize; 4] = [64, 192, 100, 34];
@@ -91,10 +93,18 @@ pub(crate) const BLOCK: Block = Block {
     ],
     sources: &[
         Channel { name: "frame", ready: true, fields: &[("frame_beat", BEAT)] },
-        Channel { name: "parsed", ready: false, fields: &[("parsed_bytes", 8), ("parsed_drop", 1)] },
+        Channel {
+            name: "parsed",
+            ready: false,
+            fields: &[("parsed_bytes", 8), ("parsed_drop", 1)],
+        },
     ],
     sinks: &[
-        Channel { name: "window", ready: false, fields: &[("window", HEADER), ("window_bytes", 8)] },
+        Channel {
+            name: "window",
+            ready: false,
+            fields: &[("window", HEADER), ("window_bytes", 8)],
+        },
         Channel { name: "length", ready: false, fields: &[("length", 16)] },
         Channel { name: "payload", ready: true, fields: &[("payload_beat", BEAT)] },
     ],
@@ -113,15 +123,15 @@ pub(crate) const BLOCK: Block = Block {
         // A short frame's window says that it is full.
         Mutant::new(ALIGN, "seen < 8'(HeaderBytes) ? seen : 8'(HeaderBytes)", "8'(HeaderBytes)"),
         // What is beyond the frame's end comes into the window.
-        Mutant::new(
-            ALIGN,
-            "clean(frame_beat_i.data, frame_beat_i.bytes)",
-            "frame_beat_i.data",
-        ),
+        Mutant::new(ALIGN, "clean(frame_beat_i.data, frame_beat_i.bytes)", "frame_beat_i.data"),
         // Beats of the header are not passed over.
         Mutant::new(REALIGN, "in_header && !frame_beat_i.last", "1'b0"),
         // An end that just fits is one beat too long.
-        Mutant::new(REALIGN, "frame_beat_i.bytes <= 7'(shift_q)", "frame_beat_i.bytes < 7'(shift_q)"),
+        Mutant::new(
+            REALIGN,
+            "frame_beat_i.bytes <= 7'(shift_q)",
+            "frame_beat_i.bytes < 7'(shift_q)",
+        ),
         // The last beat of a frame waits for a next one, which is another frame's.
         Mutant::new(REALIGN, "held_last_q || shift_q == '0", "shift_q == '0"),
         // A held beat is overwritten while it waits.

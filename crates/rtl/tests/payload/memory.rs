@@ -42,7 +42,12 @@ struct Pending(usize);
 
 impl Pending {
     /// After a cycle in which a burst of `begun` words was taken or not.
-    fn follow(&mut self, bench: &mut Bench, begun: Option<usize>, wrote: bool) -> Result<(), Failure> {
+    fn follow(
+        &mut self,
+        bench: &mut Bench,
+        begun: Option<usize>,
+        wrote: bool,
+    ) -> Result<(), Failure> {
         bench.check("pending_o", &[self.0 as u32])?;
         self.0 -= usize::from(wrote);
         if let Some(words) = begun {
@@ -219,11 +224,7 @@ pub(crate) const RX_WRITER: Block = Block {
             "packet_valid_i && whole",
         ),
         // What is too much is written behind the place.
-        Mutant::new(
-            WRITER,
-            "else if (take && state_q == Write && final_word) state_d = Drop;",
-            "",
-        ),
+        Mutant::new(WRITER, "else if (take && state_q == Write && final_word) state_d = Drop;", ""),
         // What is missing stays as it was.
         Mutant::new(
             WRITER,
@@ -234,7 +235,11 @@ pub(crate) const RX_WRITER: Block = Block {
         Mutant::new(WRITER, "state_q == Idle || ends;", "state_q == Idle;"),
         // Words of the last burst remain promised, or one is promised too few.
         Mutant::new(WRITER, "words_q - 11'(write_valid_o)", "words_q - 11'(take)"),
-        Mutant::new(WRITER, "assign pending_o       = words_q;", "assign pending_o = words_q - 11'(write_valid_o);"),
+        Mutant::new(
+            WRITER,
+            "assign pending_o       = words_q;",
+            "assign pending_o = words_q - 11'(write_valid_o);",
+        ),
         // All bytes of the last word are written.
         Mutant::new(WRITER, "final_word ? last_bytes_q : 7'(BeatBytes)", "7'(BeatBytes)"),
         // A length that differs is not seen.
@@ -556,7 +561,11 @@ pub(crate) const MESSAGE_RAM: Block = Block {
         // What has been read does not stay.
         Mutant::new("message_ram/message_ram", "if (read_valid_i)", ""),
         // An address bit is missing.
-        Mutant::new("message_ram/message_ram", "read_addr_i[AddrW-1:0];", "AddrW'(read_addr_i[AddrW-2:0]);"),
+        Mutant::new(
+            "message_ram/message_ram",
+            "read_addr_i[AddrW-1:0];",
+            "AddrW'(read_addr_i[AddrW-2:0]);",
+        ),
     ],
 };
 

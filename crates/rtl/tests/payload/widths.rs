@@ -73,7 +73,11 @@ pub(crate) const WIDEN: Block = Block {
     run: widen,
     mutants: &[
         // A word of the beat before remains.
-        Mutant::new("width_64_to_512/width_64_to_512", "else if (at_q == '0) words_q[i] <= '0;", ""),
+        Mutant::new(
+            "width_64_to_512/width_64_to_512",
+            "else if (at_q == '0) words_q[i] <= '0;",
+            "",
+        ),
         // What is beyond the end remains.
         Mutant::new(
             "width_64_to_512/width_64_to_512",
@@ -97,7 +101,11 @@ pub(crate) const WIDEN: Block = Block {
             "{1'b0, at_q, 3'd0}",
         ),
         // A beat stays when it has been taken.
-        Mutant::new("width_64_to_512/width_64_to_512", "whole_q <= 1'b0;\n      end\n      full", "whole_q <= whole_q;\n      end\n      full"),
+        Mutant::new(
+            "width_64_to_512/width_64_to_512",
+            "whole_q <= 1'b0;\n      end\n      full",
+            "whole_q <= whole_q;\n      end\n      full",
+        ),
     ],
 };
 
@@ -112,9 +120,17 @@ pub(crate) const NARROW: Block = Block {
     run: narrow,
     mutants: &[
         // A full last word counts as one of more.
-        Mutant::new("width_512_to_64/width_512_to_64", "left_q <= 7'(WordBytes)", "left_q < 7'(WordBytes)"),
+        Mutant::new(
+            "width_512_to_64/width_512_to_64",
+            "left_q <= 7'(WordBytes)",
+            "left_q < 7'(WordBytes)",
+        ),
         // A bubble between beats.
-        Mutant::new("width_512_to_64/width_512_to_64", "!out_valid_o || (give && ends)", "!out_valid_o"),
+        Mutant::new(
+            "width_512_to_64/width_512_to_64",
+            "!out_valid_o || (give && ends)",
+            "!out_valid_o",
+        ),
         // A beat is taken before its last word has gone.
         Mutant::new("width_512_to_64/width_512_to_64", "(give && ends)", "ends"),
         // What is beyond the end comes out.
@@ -143,8 +159,12 @@ pub(crate) const QUEUE: Block = Block {
     mutants: &[
         // One place too many, and one too few to hold the full rate.
         Mutant::new("stream_fifo/stream_fifo", "count != (PtrW+1)'(Depth);", "1'b1;"),
-        Mutant::new("stream_fifo/stream_fifo", "count != (PtrW+1)'(Depth);", "count != (PtrW+1)'(Depth - 1);")
-            .in_case(1),
+        Mutant::new(
+            "stream_fifo/stream_fifo",
+            "count != (PtrW+1)'(Depth);",
+            "count != (PtrW+1)'(Depth - 1);",
+        )
+        .in_case(1),
         // It writes although it is full.
         Mutant::new(
             "stream_fifo/stream_fifo",
