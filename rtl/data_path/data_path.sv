@@ -39,6 +39,8 @@ module data_path #(
   input  logic [15:0]              rx_packet_msg_len_i,
   input  logic [31:0]              rx_packet_src_ip_i,
   input  logic [15:0]              rx_packet_src_context_i,
+  output logic                     rx_dropped_valid_o,
+  output logic [15:0]              rx_dropped_buf_ptr_o,
   output logic                     rx_wrong_length_o,
   // rx_reader.
   output logic                     rx_app_valid_o,
@@ -119,6 +121,7 @@ module data_path #(
     .whole_valid_o(whole_valid), .whole_ready_i(whole_ready),
     .whole_buf_ptr_o(whole_buf_ptr), .whole_msg_len_o(whole_msg_len),
     .whole_src_ip_o(whole_src_ip), .whole_src_context_o(whole_src_context),
+    .dropped_valid_o(rx_dropped_valid_o), .dropped_buf_ptr_o(rx_dropped_buf_ptr_o),
     .wrong_length_o(rx_wrong_length_o)
   );
 

@@ -34,6 +34,9 @@ module rx_writer (
   output logic [15:0]       whole_msg_len_o,
   output logic [31:0]       whole_src_ip_o,
   output logic [15:0]       whole_src_context_o,
+  // A message that is whole and not wanted: its program drops the last packet.
+  output logic              dropped_valid_o,
+  output logic [15:0]       dropped_buf_ptr_o,
   // A payload that was not as long as its packet's place.
   output logic              wrong_length_o
 );
@@ -57,6 +60,8 @@ module rx_writer (
   );
 
   assign whole_valid_o       = packet_valid_i && whole && begin_ready;
+  assign dropped_valid_o     = packet_valid_i && packet_ready_o && packet_whole_i && !packet_keep_i;
+  assign dropped_buf_ptr_o   = packet_buf_ptr_i;
   assign whole_buf_ptr_o     = packet_buf_ptr_i;
   assign whole_msg_len_o     = packet_msg_len_i;
   assign whole_src_ip_o      = packet_src_ip_i;

@@ -59,7 +59,7 @@ pub(crate) struct Block {
     /// Below `rtl/`, without `.sv`; packages first.
     pub(crate) files: &'static [&'static str],
     /// Parameters of each case.
-    pub(crate) cases: &'static [&'static [(&'static str, u32)]],
+    pub(crate) cases: &'static [&'static [(&'static str, u64)]],
     pub(crate) sources: &'static [Channel],
     pub(crate) sinks: &'static [Channel],
     /// Inputs and outputs of no channel.
@@ -402,7 +402,8 @@ impl Bench {
                 sink.held = Some(item);
             }
         }
-        self.idle = if moved.0.is_empty() { self.idle + 1 } else { 0 };
+        let waits = moved.0.is_empty() && self.busy();
+        self.idle = if waits { self.idle + 1 } else { 0 };
         if self.idle > PATIENCE {
             let waits = self.sinks.iter().filter(|sink| !sink.expected.is_empty());
             let names: Vec<_> = waits.map(|sink| sink.channel.name).collect();
@@ -536,7 +537,7 @@ impl Block {
     fn design(&self, case: usize, sources: Vec<PathBuf>) -> Design {
         let parameters = self.cases[case];
         let header = parameters.iter().find(|(name, _)| *name == "HeaderBytes");
-        let header = header.map_or(0, |(_, bytes)| 8 * bytes);
+        let header = header.map_or(0, |(_, bytes)| 8 * *bytes as u32);
         let ports = |ports: &[(&str, u32)], end: &str| -> Vec<Port> {
             let width = |bits: u32| if bits == HEADER { header } else { bits };
             let port =
@@ -557,7 +558,12 @@ impl Block {
             inputs
                 .extend(channel.ready.then(|| Port::new(&format!("{}_ready_i", channel.name), 1)));
         }
-        let parameter = |(name, value): &(&str, u32)| ((*name).to_owned(), value.to_string());
+        let parameter = |(name, value): &(&str, u64)| {
+            // What is wider than a number says so.
+            let wide = *value > u32::MAX.into();
+            let value = if wide { format!("64'h{value:x}") } else { value.to_string() };
+            ((*name).to_owned(), value)
+        };
         Design {
             top: self.name.into(),
             sources,

@@ -1,13 +1,13 @@
 //! What the blocks cost. It takes minutes: `TRIMLINE_RTL_COST=1`.
 
 use crate::bench::Block;
-use crate::{data_path, header_align, header_merge, memory, widths};
+use crate::{data_path, header_align, header_merge, memory, places, widths};
 
 /// The environment's word that costs are asked for.
 const COST: &str = "TRIMLINE_RTL_COST";
 
 /// The first case of each block, and a second where it is wider.
-const BLOCKS: [(&Block, usize); 13] = [
+const BLOCKS: [(&Block, usize); 14] = [
     (&widths::QUEUE, 0),
     (&widths::WIDEN, 0),
     (&widths::NARROW, 0),
@@ -18,6 +18,7 @@ const BLOCKS: [(&Block, usize); 13] = [
     (&memory::MESSAGE_RAM, 0),
     (&memory::RX_WRITER, 0),
     (&memory::RX_READER, 0),
+    (&places::BLOCK, 1),
     (&memory::TX_WRITER, 0),
     (&memory::TX_READER, 0),
     (&data_path::BLOCK, 0),

@@ -326,6 +326,7 @@ pub(crate) const BLOCK: Block = Block {
             fields: &[("rx_window", HEADER), ("rx_window_bytes", 8)],
         },
         Channel { name: "rx_length", ready: false, fields: &[("rx_length", 16)] },
+        Channel { name: "rx_dropped", ready: false, fields: &[("rx_dropped_buf_ptr", 16)] },
         Channel { name: "rx_wrong_length", ready: false, fields: &[] },
         Channel {
             name: "rx_app",
@@ -366,8 +367,8 @@ pub(crate) const BLOCK: Block = Block {
     ],
 };
 
-const PARAMETERS: &[(&str, u32)] =
-    &[("HeaderBytes", LONGEST as u32), ("Words", WORDS as u32), ("Messages", 16), ("Beats", 64)];
+const PARAMETERS: &[(&str, u64)] =
+    &[("HeaderBytes", LONGEST as u64), ("Words", WORDS as u64), ("Messages", 16), ("Beats", 64)];
 
 #[test]
 fn data_path() {

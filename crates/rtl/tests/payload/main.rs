@@ -8,5 +8,6 @@ mod data_path;
 mod header_align;
 mod header_merge;
 mod memory;
+mod places;
 mod proofs;
 mod widths;

@@ -88,6 +88,9 @@ fn drive_rx_writer(bench: &mut Bench, _: usize) -> Result<(), Failure> {
         let fields = packet.into_iter().chain(message[1..].iter().copied());
         bench.offer("packet", fields.map(|value| vec![value]).collect());
         begun.push_back(if keep { place.div_ceil(64) } else { 0 });
+        if whole && !keep {
+            bench.expect("dropped", vec![vec![buf_ptr as u32]]);
+        }
         if keep {
             for write in writes(buf_ptr + PACKET * offset, place, &stream) {
                 bench.expect("write", write);
@@ -185,6 +188,7 @@ pub(crate) const RX_WRITER: Block = Block {
     sinks: &[
         WRITE,
         WRONG,
+        Channel { name: "dropped", ready: false, fields: &[("dropped_buf_ptr", 16)] },
         Channel {
             name: "whole",
             ready: true,
@@ -223,6 +227,8 @@ pub(crate) const RX_WRITER: Block = Block {
             "packet_valid_i && whole && begin_ready",
             "packet_valid_i && whole",
         ),
+        // A message that nobody wants keeps its buffer.
+        Mutant::new("rx_writer/rx_writer", "packet_whole_i && !packet_keep_i;", "1'b0;"),
         // What is too much is written behind the place.
         Mutant::new(WRITER, "else if (take && state_q == Write && final_word) state_d = Drop;", ""),
         // What is missing stays as it was.
@@ -543,7 +549,7 @@ const RAM: usize = 300;
 pub(crate) const MESSAGE_RAM: Block = Block {
     name: "message_ram",
     files: &["message_ram/message_ram"],
-    cases: &[&[("Words", RAM as u32)]],
+    cases: &[&[("Words", RAM as u64)]],
     sources: &[],
     sinks: &[],
     inputs: &[
