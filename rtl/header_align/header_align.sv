@@ -37,6 +37,10 @@ module header_align #(
 
   import stream_pkg::*;
 
+  if (HeaderBytes < 1 || HeaderBytes > 192) begin : gen_refused
+    $error("HeaderBytes has to be from 1 to 192");
+  end
+
   localparam int unsigned WindowBeats = (HeaderBytes + BeatBytes - 1) / BeatBytes;
 
   logic  take;

@@ -24,6 +24,10 @@ module header_merge #(
 
   import stream_pkg::*;
 
+  if (HeaderBytes < 1 || HeaderBytes > 192) begin : gen_refused
+    $error("HeaderBytes has to be from 1 to 192");
+  end
+
   localparam int unsigned HeaderBeats = (HeaderBytes + BeatBytes - 1) / BeatBytes;
 
   typedef enum logic [1:0] {Header, Payload, Rest} state_e;

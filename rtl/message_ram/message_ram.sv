@@ -17,7 +17,11 @@ module message_ram #(
   output logic [511:0] read_data_o
 );
 
-  localparam int unsigned AddrW = Words > 1 ? $clog2(Words) : 1;
+  if (Words < 2 || Words > 65536) begin : gen_refused
+    $error("Words has to be from 2 to 65536: that is what a buffer pointer reaches");
+  end
+
+  localparam int unsigned AddrW = $clog2(Words);
 
   logic [511:0]     words_q [Words];
   logic [511:0]     read_data_q;

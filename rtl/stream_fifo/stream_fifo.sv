@@ -15,6 +15,10 @@ module stream_fifo #(
   output logic [Width-1:0] out_data_o
 );
 
+  if (Depth < 2 || 2 ** $clog2(Depth) != Depth) begin : gen_refused
+    $error("Depth has to be a power of two, at least 2");
+  end
+
   localparam int unsigned PtrW = $clog2(Depth);
 
   logic [Width-1:0] places_q [Depth];

@@ -303,12 +303,20 @@ struct Memory {
     done: bool,
     /// Then, the word that it needs next.
     needed: Option<usize>,
+    /// The first words of messages that it has not begun, and the cycles of their announcements.
+    announced: VecDeque<(u64, usize)>,
 }
 
 impl Memory {
     fn new(done: bool) -> Self {
-        let (words, written) = (BTreeMap::new(), VecDeque::new());
-        Self { words, promised: 0..0, written, done, needed: None }
+        Self {
+            words: BTreeMap::new(),
+            promised: 0..0,
+            written: VecDeque::new(),
+            done,
+            needed: None,
+            announced: VecDeque::new(),
+        }
     }
 
     /// Put `bytes` at `addr`, and anything behind them.
@@ -342,7 +350,16 @@ impl Memory {
     fn cycle(&mut self, bench: &mut Bench) -> Result<Moved, Failure> {
         bench.set("pending_i", &[self.promised.len() as u32]);
         bench.set("pending_addr_i", &[self.promised.start as u32]);
+        // A message goes through its queue, and is begun.
+        if self.needed.is_none() && self.announced.front().is_some_and(|at| at.0 + 2 <= bench.now())
+        {
+            self.needed = self.announced.pop_front().map(|(_, addr)| addr);
+        }
+        let cycle = bench.now();
         let moved = bench.cycle()?;
+        if let Some(whole) = moved.on("whole") {
+            self.announced.push_back((cycle, whole[0][0] as usize));
+        }
         let needed = self.needed.filter(|at| !self.promised.contains(at));
         if needed.is_some() && bench.given("app_ready_i") == [1] {
             // It waits for nothing but what is promised.
