@@ -6,8 +6,8 @@ use crate::{data_path, header_align, header_merge, memory, places, widths};
 /// The environment's word that costs are asked for.
 const COST: &str = "TRIMLINE_RTL_COST";
 
-/// The first case of each block, and a second where it is wider.
-const BLOCKS: [(&Block, usize); 14] = [
+/// The first case of each block, and a second where it is wider. The message RAM alone has no path.
+const BLOCKS: [(&Block, usize); 13] = [
     (&widths::QUEUE, 0),
     (&widths::WIDEN, 0),
     (&widths::NARROW, 0),
@@ -15,7 +15,6 @@ const BLOCKS: [(&Block, usize); 14] = [
     (&header_align::BLOCK, 1),
     (&header_merge::BLOCK, 0),
     (&header_merge::BLOCK, 1),
-    (&memory::MESSAGE_RAM, 0),
     (&memory::RX_WRITER, 0),
     (&memory::RX_READER, 0),
     (&places::BLOCK, 1),

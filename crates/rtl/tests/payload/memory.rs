@@ -61,10 +61,11 @@ impl Pending {
 
 /// A length for a stream that should have `len` bytes: mostly that.
 fn other_length(bench: &mut Bench, len: usize) -> usize {
-    match bench.rng.below(8) {
+    match bench.rng.below(12) {
         _ if bench.full_rate => len,
-        0 => bench.rng.between(1, len),
-        1 => len + bench.rng.between(1, 200),
+        0 => 0,
+        1 => bench.rng.between(1, len),
+        2 => len + bench.rng.between(1, 200),
         _ => len,
     }
 }

@@ -121,3 +121,15 @@ fn the_arbiter_takes_control_first() {
     };
     claim.check();
 }
+
+#[test]
+fn a_reader_never_overtakes_the_writer() {
+    let claim = Claim {
+        name: "burst_proof",
+        files: &["stream_pkg/stream_pkg", "burst_writer/burst_writer", "burst_reader/burst_reader"],
+        parameters: &[],
+        cycles: 10,
+        mistake: ["busy_q && !blocked &&", "busy_q &&"],
+    };
+    claim.check();
+}
