@@ -147,7 +147,7 @@ fn drive_tx_writer(bench: &mut Bench, _: usize) -> Result<(), Failure> {
     }
     let mut pending = Pending::default();
     while bench.busy() {
-        // The buffer that packetization would give: only in the cycle of the submission does it matter.
+        // The buffer that packetization would give: it matters in the cycle of the submission only.
         let buf_ptr = begun.front().map_or(0, |(_, buf_ptr)| *buf_ptr);
         bench.set("submit_buf_ptr_i", &[buf_ptr as u32]);
         let moved = bench.cycle()?;
