@@ -2,13 +2,15 @@
 //!
 //! [`emit`] makes a module of a pipeline, [`nic`] a whole NIC of two and of the [`blocks`] of
 //! `rtl/`. [`tools`] finds Verilator, [`sim`] builds a design and runs it as a child process,
-//! [`cosim`] beside the model of the clocked law. [`synth`] says what a design costs.
+//! [`cosim`] beside the model of the clocked law, [`machine`] as the NIC of a simulated host.
+//! [`synth`] says what a design costs, [`prove`] searches for inputs that break its assertions.
 
 pub mod blocks;
 pub mod cosim;
 pub mod emit;
 pub mod machine;
 pub mod nic;
+pub mod prove;
 pub mod record;
 pub mod sim;
 pub mod synth;

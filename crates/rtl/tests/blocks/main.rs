@@ -9,7 +9,6 @@ mod generator;
 mod law;
 mod meta;
 mod packetization;
-mod payload;
 mod prio;
 mod reassembly;
 mod srpt;
