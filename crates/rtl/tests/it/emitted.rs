@@ -278,6 +278,8 @@ struct Rig {
 impl Rig {
     fn new(tools: &Tools, name: &str, benches: Vec<Bench>) -> Self {
         let folder = folder(name);
+        // What an earlier run with other modules has left would be compiled, too.
+        let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let mut sources = Vec::new();
         for bench in &benches {
