@@ -136,15 +136,11 @@ fn groups(build: &mut Build<'_>, before: &[Vec<usize>]) -> Vec<Group> {
     let alone = |at: usize| Group { sites: vec![at], on: build.sites[at].on };
     let mut groups: Vec<Group> = (0..build.sites.len()).map(alone).collect();
     let mut group: Vec<usize> = (0..groups.len()).collect();
-    let mut ports: Vec<Port> = Vec::new();
-    for site in &build.sites {
-        if !ports.contains(&site.port) && site.port.is_shared() {
-            ports.push(site.port);
-        }
+    let mut ports: BTreeMap<Port, Vec<usize>> = BTreeMap::new();
+    for (at, site) in build.sites.iter().enumerate().filter(|(_, site)| site.port.is_shared()) {
+        ports.entry(site.port).or_default().push(at);
     }
-    for port in ports {
-        let here: Vec<usize> =
-            (0..group.len()).filter(|at| build.sites[*at].port == port).collect();
+    for (port, here) in ports {
         if here.len() < 2 || here.len() > MOST_COMPARED {
             continue;
         }
@@ -157,25 +153,36 @@ fn groups(build: &mut Build<'_>, before: &[Vec<usize>]) -> Vec<Group> {
             groups: &groups,
         };
         let levels = waits.levels(port);
-        let mut open: Vec<usize> = Vec::new();
-        for site in here {
-            let cond = build.sites[site].on;
-            let fits = open.iter().copied().find(|at| {
-                let first = groups[*at].sites[0];
-                levels[first] == levels[site] && build.conditions.and(groups[*at].on, cond) == NEVER
-            });
-            match fits {
-                None => open.push(site),
-                Some(at) => {
-                    groups[at].sites.push(site);
-                    groups[at].on = build.conditions.or(groups[at].on, cond);
-                    groups[site].sites.clear();
-                    group[site] = at;
-                }
+        join(build, &here, &levels, &mut groups, &mut group);
+    }
+    groups
+}
+
+/// Joins those accesses over one port that exclude one another and have as many before them.
+fn join(
+    build: &mut Build<'_>,
+    here: &[usize],
+    levels: &[u32],
+    groups: &mut [Group],
+    group: &mut [usize],
+) {
+    let mut open: Vec<usize> = Vec::new();
+    for &site in here {
+        let cond = build.sites[site].on;
+        let fits = open.iter().copied().find(|at| {
+            let first = groups[*at].sites[0];
+            levels[first] == levels[site] && build.conditions.and(groups[*at].on, cond) == NEVER
+        });
+        match fits {
+            None => open.push(site),
+            Some(at) => {
+                groups[at].sites.push(site);
+                groups[at].on = build.conditions.or(groups[at].on, cond);
+                groups[site].sites.clear();
+                group[site] = at;
             }
         }
     }
-    groups
 }
 
 /// The circuit of a pipeline that has been translated.

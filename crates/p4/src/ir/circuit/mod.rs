@@ -241,21 +241,6 @@ impl Circuit {
     pub fn outputs(&self) -> &Outputs {
         &self.outputs
     }
-
-    /// Bits of the packet's front that it looks at; `None` where a value of the packet says where
-    /// to look.
-    #[must_use]
-    pub fn window(&self) -> Option<u32> {
-        let mut end = 0;
-        for value in self.graph.nodes() {
-            match value.node {
-                Node::Packet(from) => end = end.max(from + u32::from(value.width)),
-                Node::PacketAt(_) => return None,
-                _ => {}
-            }
-        }
-        Some(end)
-    }
 }
 
 /// Where among the answers of a look-up the arguments of an action begin, by its number in the
