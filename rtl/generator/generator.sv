@@ -67,7 +67,6 @@ module generator import nano_pkg::*; #(
       wait_q <= WaitW'(PullCycles - 1);
     end else if (!token) begin
       wait_q <= wait_q - WaitW'(1);
-      take_what_is_there: assert (!take_i || has_control_o);
     end
   end
 
@@ -130,5 +129,12 @@ module generator import nano_pkg::*; #(
                    push[Ack][0] && !kept[Ack][0]};
   logic unused_kept;
   assign unused_kept = kept[Ack][1] || kept[Nack][1] || kept[Grant][1] || room != '0;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+    end else begin
+      take_what_is_there: assert (!take_i || has_control_o);
+    end
+  end
 
 endmodule

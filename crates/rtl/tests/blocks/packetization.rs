@@ -9,6 +9,12 @@ use crate::meta::{BITS, Meta};
 // No mistakes, since they change nothing: credit for what the same packet has made whole (nothing of
 // it is left to be sent), and what waits left in what credit sends (nothing waits for two things).
 const MUTANTS: &[Mutant] = &[
+    // A stale copy: a timeout does not see the credit of its cycle.
+    Mutant::new(
+        "packetization",
+        "late          = after_credit(timeout_id);",
+        "late          = after_delivered(timeout_id);",
+    ),
     // What has no place in its queue is lost, or waits there all the same.
     Mutant::new(
         "packetization",
@@ -22,12 +28,6 @@ const MUTANTS: &[Mutant] = &[
     ),
     // A cancelled message lives on, its buffer is another's.
     Mutant::new("packetization", " && !(cancel_valid_i && id == cancel_id_i)", ""),
-    // A stale copy: a timeout does not see the credit of its cycle.
-    Mutant::new(
-        "packetization",
-        "late          = after_credit(timeout_id);",
-        "late          = after_delivered(timeout_id);",
-    ),
     Mutant::new(
         "packetization",
         "submits && cancel_id_i == free_id ? buffer_free",
@@ -387,6 +387,12 @@ impl Packetization {
 
     /// A name that a packet could say: mostly of a message that lives.
     fn name(&mut self) -> (u16, u16) {
+        // Often of one whose timer fires in this cycle.
+        let looked_at = look(self.now, self.sizes.ids).and_then(|id| self.messages[id]);
+        let late = looked_at.filter(|message| message.deadline <= self.now);
+        if let Some(Message { meta, .. }) = late.filter(|_| self.rng.one_in(2)) {
+            return (meta.tx_msg_id, meta.src_context);
+        }
         let live: Vec<Meta> = self.messages.iter().flatten().map(|message| message.meta).collect();
         let mut name = match live.len() as u64 {
             0 => (0, 0),
