@@ -572,6 +572,6 @@ mod tests {
         StudyResults { schema: 9, ..study() }.write(&out).unwrap();
         out.commit().unwrap();
         let error = StudyResults::read(&dir.path().join("study.json")).unwrap_err();
-        assert_eq!(error.cause, "its schema is 9, not 4");
+        assert_eq!(error.cause, format!("its schema is 9, not {STUDY_SCHEMA}"));
     }
 }
