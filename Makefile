@@ -4,8 +4,8 @@
 # make docs    every command block of the documentation, also those that take minutes
 # make swarm   before a release: ten thousand drawn scenarios (any transports, queue, traffic and
 #              faults), and the digests of the release build
-# make reproduce  the published evaluations in full: reports in out/reproduce, the scoreboard in docs/reproduction.md;
-#                 RECORD=--record takes the verdicts over
+# make reproduce  every published number, with all sizes and seeds: reports in out/reproduce, the scoreboard in
+#                 docs/reproduction.md; FORM= runs our own rows, too; RECORD=--record takes the verdicts over
 # make recipes the recipes of CONTRIBUTING, followed by a script in a copy of the tree
 # make golden  beside ns-2.35 and htsim: every point of tests/golden
 # make bench   the simulator's own speed
@@ -62,9 +62,11 @@ recipes:
 golden:
 	TRIMLINE_GOLDEN=all cargo test --locked --workspace --test it -- --nocapture ns2 htsim
 
+FORM = --published
+
 reproduce:
 	cargo build --release --locked -p trimline
-	left=; for study in $(STUDIES); do $(TRIMLINE) reproduce $$study $(RECORD) || left=1; done; \
+	left=; for study in $(STUDIES); do $(TRIMLINE) reproduce $$study $(FORM) $(RECORD) || left=1; done; \
 	$(TRIMLINE) scoreboard --page docs/reproduction.md $(STUDIES:%=out/reproduce/%) && test -z "$$left"
 
 bench:

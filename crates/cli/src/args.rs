@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use metrics::Form;
 use units::Bytes;
 
 /// Packet-level simulation of datacenter transports.
@@ -221,7 +222,11 @@ pub(crate) struct Reproduce {
     pub(crate) study: String,
     /// A part of it: fewer sizes and seeds, shorter runs, the same parameters
     #[arg(long)]
-    pub(crate) quick: bool,
+    quick: bool,
+    /// Run only what published rows and the experiments on their causes read, with all sizes and
+    /// seeds; rows of our own are left out
+    #[arg(long, conflicts_with = "quick")]
+    published: bool,
     /// Where the result files go [default: out/reproduce/ and the name of the study]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -238,6 +243,16 @@ pub(crate) struct Reproduce {
     /// Write the verdicts to the study's verdicts.toml, with which later runs are compared
     #[arg(long)]
     pub(crate) record: bool,
+}
+
+impl Reproduce {
+    pub(crate) const fn form(&self) -> Form {
+        match (self.published, self.quick) {
+            (true, _) => Form::Published,
+            (false, true) => Form::Quick,
+            (false, false) => Form::Full,
+        }
+    }
 }
 
 #[derive(Args)]

@@ -16,9 +16,9 @@ use crate::{Ended, args, cores, html, said, say, tell, warn};
 
 /// `trimline reproduce`. Fails if a row leaves its recorded verdict.
 pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> Ended {
-    let study = Study::load(&args.study)?;
+    let study = Study::load(&args.study)?.in_form(args.form());
     let mut record = Record::load(&study)?;
-    let plan = Plan::new(&study, args.quick)?;
+    let plan = Plan::new(&study)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
     let plan = if args.phases { plan.with_phases() } else { plan };
     let how = How { threads: args.threads, all_seeds: args.all_seeds || args.phases, progress };

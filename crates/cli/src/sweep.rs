@@ -16,7 +16,7 @@ use crate::{Ended, args, said, say};
 /// `trimline sweep`. Fails if a run fails.
 pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
     let sweep = Sweep::load(&args.file, &args.sets)?;
-    let plan = Plan::new(sweep.study(), false)?;
+    let plan = Plan::new(sweep.study())?;
     let dir = args.out.clone().unwrap_or_else(|| {
         Path::new("out/sweep").join(args.file.file_stem().unwrap_or(args.file.as_os_str()))
     });

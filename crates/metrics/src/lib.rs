@@ -55,8 +55,9 @@ pub use phases::{Phase, fold_phases};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
 pub use statistics::{Moments, jain, mean_and_interval, nearest_rank};
 pub use study::{
-    AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, OnPhases, Origin, Plot,
-    RowResult, RunRecord, STUDY_SCHEMA, Score, Span, StudyResults, Timeline, Verdict, is_within,
+    AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, Form, OnPhases, Origin,
+    Plot, RowResult, RunRecord, STUDY_SCHEMA, Score, Span, StudyResults, Timeline, Verdict,
+    is_within,
 };
 pub use summary::{
     Deadlines, Distribution, Failed, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets,

@@ -9,7 +9,7 @@ use crate::output::{read_json, write_json};
 use crate::{FileError, OutputDir};
 
 /// Version of `results.json` and `study.json`.
-pub const STUDY_SCHEMA: u32 = 4;
+pub const STUDY_SCHEMA: u32 = 5;
 
 /// Whose number a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,40 @@ pub enum Origin {
     Own,
     /// It repeats another row, and counts nowhere.
     Copy,
+}
+
+/// How much of a study is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// All of it.
+    #[default]
+    Full,
+    /// What published rows and the experiments on their causes read, as in the full form.
+    Published,
+    /// Fewer sizes and seeds, shorter runs.
+    Quick,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Published, Self::Quick];
+
+    /// Its name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Published => "published",
+            Self::Quick => "quick",
+        }
+    }
+
+    /// Whether runs have fewer sizes and seeds, and are shorter.
+    #[must_use]
+    pub const fn is_quick(self) -> bool {
+        matches!(self, Self::Quick)
+    }
 }
 
 /// What became of a row.
@@ -363,9 +397,9 @@ pub struct StudyResults {
     pub publication: String,
     /// The figure whose plot is shown first, if any.
     pub picture: Option<String>,
-    /// Whether this is the quick form.
-    pub quick: bool,
-    /// Rows that the quick form leaves out.
+    /// How much of the study was run.
+    pub form: Form,
+    /// Rows that this form leaves out.
     pub left_out: u64,
     /// The command that repeats it.
     pub command: String,
@@ -481,7 +515,7 @@ mod tests {
             title: "NDP".to_owned(),
             publication: String::new(),
             picture: None,
-            quick: false,
+            form: Form::Full,
             left_out: 0,
             command: String::new(),
             engine: 1,
@@ -538,6 +572,6 @@ mod tests {
         StudyResults { schema: 9, ..study() }.write(&out).unwrap();
         out.commit().unwrap();
         let error = StudyResults::read(&dir.path().join("study.json")).unwrap_err();
-        assert_eq!(error.cause, "its schema is 9, not 4");
+        assert_eq!(error.cause, format!("its schema is 9, not {STUDY_SCHEMA}"));
     }
 }

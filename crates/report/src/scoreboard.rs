@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use metrics::{FigureRow, Score, StudyResults};
+use metrics::{FigureRow, Form, Score, StudyResults};
 
 use crate::number::number;
 
@@ -14,7 +14,12 @@ pub fn scoreboard(studies: &[StudyResults]) -> String {
          Written by `make reproduce`, from the results of the studies; \
          [studies.md](studies.md) says what the verdicts mean.\n",
     );
-    if studies.iter().any(|study| study.quick) {
+    let is_any = |form| studies.iter().any(|study| study.form == form);
+    if is_any(Form::Published) {
+        page += "\nWhere published rows were run, all their sizes and seeds were, and nothing for \
+                 own properties.\n";
+    }
+    if is_any(Form::Quick) {
         page += "\nA quick form has fewer sizes and seeds, and shorter runs.\n";
     }
     page += "\n| study | published rows in band | | cause tested | not reproduced | \
@@ -22,8 +27,8 @@ pub fn scoreboard(studies: &[StudyResults]) -> String {
     let mut all = Score::default();
     for study in studies {
         all = all + study.score();
-        let _ =
-            writeln!(page, "{}", score_line(&of_study(&study.study, study.quick), study.score()));
+        let name = of_study(&study.study, study.form);
+        let _ = writeln!(page, "{}", score_line(&name, study.score()));
     }
     let _ = writeln!(page, "{}", score_line("all", all));
     studies.iter().for_each(|study| headline(study, &mut page));
@@ -32,8 +37,12 @@ pub fn scoreboard(studies: &[StudyResults]) -> String {
 
 /// What the line of a study is called.
 #[must_use]
-pub fn of_study(name: &str, quick: bool) -> String {
-    let form = if quick { ", quick form" } else { "" };
+pub fn of_study(name: &str, form: Form) -> String {
+    let form = match form {
+        Form::Full => "",
+        Form::Published => ", published rows",
+        Form::Quick => ", quick form",
+    };
     format!("[{name}](#{name}){form}")
 }
 
@@ -43,11 +52,11 @@ pub fn score_line(name: &str, score: Score) -> String {
     let (in_band, published) = (score.in_band, score.published());
     let share = 100.0 * in_band as f64 / published.max(1) as f64;
     let (tested, missed) = (score.cause_tested, score.not_reproduced);
-    let (holds, own) = (score.holds, score.own());
-    format!(
-        "| {name} | {in_band} of {published} | {share:.0} % | {tested} | {missed} | \
-         {holds} of {own} |"
-    )
+    let own = match score.own() {
+        0 => "–".to_owned(),
+        own => format!("{} of {own}", score.holds),
+    };
+    format!("| {name} | {in_band} of {published} | {share:.0} % | {tested} | {missed} | {own} |")
 }
 
 /// The headline numbers of `study`.

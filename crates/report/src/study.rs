@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 use metrics::{
-    AxisSpec, Curve, Experiment, FigureResults, FigureRow, OnPhases, Origin, Plot, RunRecord,
+    AxisSpec, Curve, Experiment, FigureResults, FigureRow, Form, OnPhases, Origin, Plot, RunRecord,
     Score, StudyResults, Verdict,
 };
 
@@ -26,11 +26,8 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
         header {
             h1 { (study.title) }
             @if !study.publication.is_empty() { p.subtitle { (study.publication) } }
-            @if study.quick {
-                p.subtitle {
-                    "Quick form: fewer sizes and seeds, shorter runs; "
-                    (count(study.left_out)) " rows are left to the full form."
-                }
+            @if let Some(form) = part(study.form) {
+                p.subtitle { (form) "; " (count(study.left_out)) " rows are left to the full form." }
             }
         }
         @if study.rows().next().is_some() {
@@ -48,6 +45,15 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
         }
     };
     Ok(shell(&format!("{} · Trimline", study.title), &body))
+}
+
+/// What a form runs that is not all of the study.
+const fn part(form: Form) -> Option<&'static str> {
+    match form {
+        Form::Full => None,
+        Form::Published => Some("Published rows, with all their sizes and seeds"),
+        Form::Quick => Some("Quick form: fewer sizes and seeds, shorter runs"),
+    }
 }
 
 /// What other phases move by more than single seeds differ.
@@ -123,7 +129,7 @@ fn score(score: Score) -> [Tile; 4] {
 /// The numbers that a reader of the publication looks for first, and a picture.
 fn headline(study: &StudyResults) -> Result<Markup, ReportError> {
     let rows: Vec<&FigureRow> = study.rows().filter(|row| row.headline).collect();
-    // A quick form may leave that figure out.
+    // A form may leave that figure out.
     let measured = |figure: &&FigureResults| figure.curves.iter().any(|c| !c.measured.is_empty());
     let chosen = study.figures.iter().find(|figure| Some(&figure.id) == study.picture.as_ref());
     let of_rows = || study.figures.iter().filter(|f| f.rows.iter().any(|row| row.headline));

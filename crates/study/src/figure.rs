@@ -24,6 +24,8 @@ pub(crate) struct Figure {
     pub(crate) y: AxisSpec,
     pub(crate) runs: Vec<Run>,
     pub(crate) rows: Vec<Row>,
+    /// The names of rows that the study's form leaves out.
+    pub(crate) left_out: Vec<String>,
     pub(crate) curves: Vec<Curve>,
 }
 
@@ -76,6 +78,7 @@ impl Figure {
             y: axis(&mut root, "y", "y_logarithmic")?,
             runs: Vec::new(),
             rows: Vec::new(),
+            left_out: Vec::new(),
             curves: Vec::new(),
         };
         let tables = root.tables("run")?;

@@ -7,8 +7,8 @@ use metrics::{
 use crate::figure::{Curve, CurveOf, Figure};
 use crate::formula::Formula;
 use crate::metric::ks_distance;
+use crate::reads::Read;
 use crate::reproduce::{AllRan, Ran};
-use crate::rounds::Read;
 use crate::row::{Along, Cause, Row};
 use crate::run::Point;
 
@@ -79,12 +79,12 @@ impl Judge<'_> {
                 Some(other) => Ok(place(&onset.own)? / place(other)?),
             }
         };
-        Some(self.over_seeds(row.run, &self.reads_of(row), value, statistic(row)))
+        Some(self.over_seeds(row.run, &self.figure.reads_of(row), value, statistic(row)))
     }
 
     /// What the run of `cause` says; nothing if the quick form leaves it out.
     fn experiment(&self, row: &Row, cause: &Cause) -> Option<Experiment> {
-        let point = self.point_of(row, cause)?;
+        let point = self.figure.point_of(row, cause, self.quick)?;
         let measured = self.experiment_at(row, cause, &point).ok().map(|(value, _)| value);
         let (low, high) = cause.unreachable.unwrap_or((row.low, row.high));
         Some(Experiment {
@@ -97,14 +97,6 @@ impl Judge<'_> {
         })
     }
 
-    /// The point of the sweep of the run of `cause`; nothing if the quick form leaves it out.
-    pub(crate) fn point_of(&self, row: &Row, cause: &Cause) -> Option<Point> {
-        let run = &self.figure.runs[cause.run];
-        let own = &self.figure.runs[row.run];
-        let point = cause.at.clone().or_else(|| run.same_point(own, &row.point))?;
-        run.points(self.quick).contains(&point).then_some(point)
-    }
-
     /// What the run of `cause` measured at `point` of its sweep.
     pub(crate) fn experiment_at(
         &self,
@@ -113,7 +105,7 @@ impl Judge<'_> {
         point: &Point,
     ) -> Result<OverSeeds, String> {
         let value = |seed| self.value(cause.run, &cause.formula, point, seed);
-        let reads = self.reads(cause.run, &cause.formula, point);
+        let reads = self.figure.reads(cause.run, &cause.formula, point);
         self.over_seeds(cause.run, &reads, value, statistic(row))
     }
 
@@ -135,7 +127,7 @@ impl Judge<'_> {
                     points.iter().filter_map(|p| Some((self.x(curve.run, *axis, p)?, p)))
                 {
                     let value = |seed| self.value(curve.run, y, point, seed);
-                    let reads = self.reads(curve.run, y, point);
+                    let reads = self.figure.reads(curve.run, y, point);
                     match self.over_seeds(curve.run, &reads, value, mean_and_interval) {
                         Ok((y, interval)) => measured.push(CurvePoint { x, y, interval }),
                         Err(problem) => missing.push((x, problem)),

@@ -2,8 +2,8 @@
 //!
 //! The way of a study through this crate: [`Study::load`] reads its files (`figure` with `run`,
 //! `row` and `formula`), [`Plan`] says which runs that takes, [`reproduce()`] runs them and judges
-//! every row (`metric`, `probe`, `judge`, `rounds`, `phases`), and [`Record`] knows what was found
-//! before. A [`Sweep`] is a scenario's own sweep, run by the same code.
+//! every row (`metric`, `probe`, `judge`, `reads`, `rounds`, `phases`), and [`Record`] knows what
+//! was found before. A [`Sweep`] is a scenario's own sweep, run by the same code.
 //!
 //! Deliberately absent: numbers of any publication, which stand in `studies/`; terminals; HTML.
 
@@ -15,6 +15,7 @@ mod metric;
 mod phases;
 mod plan;
 mod probe;
+mod reads;
 mod record;
 mod reproduce;
 mod rounds;

@@ -19,7 +19,7 @@ pub(crate) fn of_figure(all: &Judge<'_>, first: &Judge<'_>, other: &Judge<'_>) -
     for row in &all.figure.rows {
         let values = [all, first, other].map(|judge| judge.measured(row));
         if let [Some(over), Some(first), Some(other)] = values {
-            let seeds = all.seeds_of(row.run, &all.reads_of(row)).count();
+            let seeds = all.seeds_of(row.run, &all.figure.reads_of(row)).count();
             found.extend(compared(&row.id, seeds, [over, first, other]));
         }
     }
@@ -28,12 +28,12 @@ pub(crate) fn of_figure(all: &Judge<'_>, first: &Judge<'_>, other: &Judge<'_>) -
         let run = &all.figure.runs[curve.run];
         for point in curve.points(run, all.quick) {
             let values = [all, first, other].map(|judge| {
-                let reads = judge.reads(curve.run, y, &point);
+                let reads = judge.figure.reads(curve.run, y, &point);
                 let value = |seed| judge.value(curve.run, y, &point, seed);
                 judge.over_seeds(curve.run, &reads, value, mean_and_interval)
             });
             let what = format!("{}, {}", curve.label, run.show(&point));
-            let seeds = all.seeds_of(curve.run, &all.reads(curve.run, y, &point)).count();
+            let seeds = all.seeds_of(curve.run, &all.figure.reads(curve.run, y, &point)).count();
             found.extend(compared(&what, seeds, values));
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
+use metrics::Form;
 use rayon::prelude::*;
 use scenario::{Diagnostic, Scenario, command_line};
 
@@ -15,7 +16,6 @@ use crate::study::Study;
 /// The runs that a study takes.
 pub struct Plan<'s> {
     pub(crate) study: &'s Study,
-    pub(crate) quick: bool,
     pub(crate) jobs: Vec<Job<'s>>,
 }
 
@@ -49,25 +49,32 @@ pub(crate) struct Place<'s> {
 }
 
 impl<'s> Plan<'s> {
-    /// What to run for `study`, or for its quick form.
+    /// What to run for `study` in its form.
     ///
     /// # Errors
     /// The first thing that is wrong in a scenario or in an edit.
-    pub fn new(study: &'s Study, quick: bool) -> Result<Self, Diagnostic> {
+    pub fn new(study: &'s Study) -> Result<Self, Diagnostic> {
         let figures = study.figures.iter().enumerate();
-        let jobs = each_once(figures.flat_map(|(i, f)| of_figure(i, f, quick)));
+        let jobs = each_once(figures.flat_map(|(i, f)| of_figure(i, f, study.form)));
         if jobs.is_empty() {
-            let form = if quick { " in its quick form" } else { "" };
-            let message = format!("there is nothing to run for {}{form}", study.name());
-            return Err(Diagnostic::new(message).hint("run the full form, without --quick"));
+            let error = format!("there is nothing to run for {}", study.name());
+            return Err(match study.form {
+                Form::Full => Diagnostic::new(error).hint("name figures in its study.toml"),
+                Form::Published | Form::Quick => {
+                    let form = study.form.name();
+                    let error = Diagnostic::new(format!("{error} in its {form} form"));
+                    error.hint(format!("run the full form, without --{form}"))
+                }
+            });
         }
+        let quick = study.form.is_quick();
         // The same edits with another seed are wrong in the same way.
         let first = |job: &&Job<'_>| job.run.seeds(quick).first() == Some(&job.seed);
         let firsts: Vec<&Job<'_>> = jobs.iter().filter(first).collect();
         let wrong = firsts.par_iter().find_map_first(|job| job.scenario().err());
         match wrong {
             Some(error) => Err(error),
-            None => Ok(Self { study, quick, jobs }),
+            None => Ok(Self { study, jobs }),
         }
     }
 
@@ -76,7 +83,7 @@ impl<'s> Plan<'s> {
     #[must_use]
     pub fn with_phases(mut self) -> Self {
         for job in &mut self.jobs {
-            job.phase_seed = job.run.seeds(self.quick).first().copied();
+            job.phase_seed = job.run.seeds(job.quick).first().copied();
         }
         self
     }
@@ -108,10 +115,16 @@ fn each_once<'s>(all: impl Iterator<Item = Job<'s>>) -> Vec<Job<'s>> {
     jobs
 }
 
-fn of_figure(index: usize, figure: &Figure, quick: bool) -> Vec<Job<'_>> {
+fn of_figure(index: usize, figure: &Figure, form: Form) -> Vec<Job<'_>> {
+    let quick = form.is_quick();
     let mut jobs = Vec::new();
+    // The rows of the published form are all published; `keep_published` has left the others out.
+    let read =
+        (form == Form::Published).then(|| &figure.read_by_rows() | &figure.read_by_causes(quick));
+    let is_wanted =
+        |r, point: &Point| read.as_ref().is_none_or(|read| read.contains(&(r, point.clone())));
     for (r, run) in figure.runs.iter().enumerate() {
-        for point in run.points(quick) {
+        for point in run.points(quick).into_iter().filter(|point| is_wanted(r, point)) {
             for (round, &seed) in run.seeds(quick).iter().enumerate() {
                 let label = format!("{} {}", figure.id, run.label(&point));
                 let point = point.clone();

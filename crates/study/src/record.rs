@@ -2,17 +2,16 @@
 //! `study.toml`. A row that leaves its recorded verdict is news, for better or worse.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use metrics::{FigureRow, Score, StudyResults, Verdict};
+use metrics::{FigureRow, Form, Score, StudyResults, Verdict};
 use scenario::{Diagnostic, Node, Value};
 
 use crate::Checked;
 use crate::run::entries;
 use crate::study::{Study, document};
 
-/// The recorded verdicts of a study: by figure and row, of both forms.
+/// The recorded verdicts of a study: by figure and row, of each form.
 pub struct Record {
     path: PathBuf,
     figures: BTreeMap<String, BTreeMap<String, Forms>>,
@@ -21,7 +20,8 @@ pub struct Record {
 /// What was found of a row.
 #[derive(Clone, Copy, Default)]
 struct Forms {
-    full: Option<Verdict>,
+    /// With all sizes and seeds, and in which of the two forms that have them.
+    whole: Option<(Form, Verdict)>,
     quick: Option<Verdict>,
 }
 
@@ -34,8 +34,31 @@ pub struct Left<'r> {
 }
 
 impl Forms {
-    fn of(&mut self, quick: bool) -> &mut Option<Verdict> {
-        if quick { &mut self.quick } else { &mut self.full }
+    const fn of(self, form: Form) -> Option<Verdict> {
+        match (form, self.whole) {
+            (Form::Quick, _) => self.quick,
+            (_, Some((_, verdict))) => Some(verdict),
+            (_, None) => None,
+        }
+    }
+
+    const fn set(&mut self, form: Form, verdict: Verdict) {
+        match form {
+            Form::Quick => self.quick = Some(verdict),
+            Form::Full | Form::Published => self.whole = Some((form, verdict)),
+        }
+    }
+
+    const fn forget(&mut self, form: Form) {
+        match form {
+            Form::Quick => self.quick = None,
+            Form::Full | Form::Published => self.whole = None,
+        }
+    }
+
+    /// All that was found, each with its form.
+    fn all(self) -> impl Iterator<Item = (Form, Verdict)> {
+        self.whole.into_iter().chain(self.quick.map(|verdict| (Form::Quick, verdict)))
     }
 }
 
@@ -65,39 +88,42 @@ impl Record {
         let left = |row: &'r FigureRow| {
             let result = &row.result;
             let forms = self.figures.get(&result.figure).and_then(|rows| rows.get(&result.row));
-            let recorded = forms.copied().and_then(|mut forms| *forms.of(results.quick));
+            let recorded = forms.and_then(|forms| forms.of(results.form));
             let same = recorded.map_or(result.verdict.is_good(), |was| was == result.verdict);
             (!same).then_some(Left { row, recorded })
         };
         results.rows().filter_map(left).collect()
     }
 
-    /// Take over the verdicts of `results`; what `study` has no longer is forgotten.
+    /// Take over the verdicts of `results`; what `study` has no longer is forgotten, and rows that
+    /// its form leaves out keep theirs.
     pub fn update(&mut self, study: &Study, results: &StudyResults) {
         if !study.one_figure {
             self.figures.retain(|id, _| study.figures.iter().any(|figure| figure.id == *id));
         }
         for figure in &study.figures {
             let rows = self.figures.entry(figure.id.clone()).or_default();
-            rows.retain(|id, _| figure.rows.iter().any(|row| row.id == *id));
-            rows.values_mut().for_each(|forms| *forms.of(results.quick) = None);
+            let is_in_form = |id: &String| figure.rows.iter().any(|row| row.id == *id);
+            rows.retain(|id, _| is_in_form(id) || figure.left_out.contains(id));
+            let in_form = rows.iter_mut().filter(|(id, _)| is_in_form(id));
+            in_form.for_each(|(_, forms)| forms.forget(results.form));
         }
         for row in results.rows().map(|row| &row.result) {
             let rows = self.figures.entry(row.figure.clone()).or_default();
-            *rows.entry(row.row.clone()).or_default().of(results.quick) = Some(row.verdict);
+            rows.entry(row.row.clone()).or_default().set(results.form, row.verdict);
         }
         self.figures.retain(|_, rows| !rows.is_empty());
     }
 
-    /// The score of the rows of `study` as they are recorded.
+    /// The score of the rows of `study`, in its form, as they are recorded.
     #[must_use]
-    pub fn score(&self, study: &Study, quick: bool) -> Score {
+    pub fn score(&self, study: &Study) -> Score {
         let rows = study.figures.iter().flat_map(|figure| {
             let recorded = self.figures.get(&figure.id);
-            figure.rows.iter().filter_map(move |row| {
-                let mut forms = *recorded?.get(&row.id)?;
-                Some((row.origin, (*forms.of(quick))?))
-            })
+            figure
+                .rows
+                .iter()
+                .filter_map(move |row| Some((row.origin, recorded?.get(&row.id)?.of(study.form)?)))
         });
         Score::of(rows)
     }
@@ -120,15 +146,12 @@ impl std::fmt::Display for Record {
         for (figure, rows) in &self.figures {
             writeln!(f, "\n[{figure}]")?;
             for (row, forms) in rows {
-                let mut all = String::new();
-                for (form, verdict) in [("full", forms.full), ("quick", forms.quick)] {
-                    if let Some(verdict) = verdict {
-                        let comma = if all.is_empty() { "" } else { ", " };
-                        write!(all, "{comma}{form} = \"{}\"", verdict.name())?;
-                    }
-                }
+                let said = |(form, verdict): (Form, Verdict)| {
+                    format!("{} = \"{}\"", form.name(), verdict.name())
+                };
+                let all: Vec<String> = forms.all().map(said).collect();
                 if !all.is_empty() {
-                    writeln!(f, "{row:?} = {{ {all} }}")?;
+                    writeln!(f, "{row:?} = {{ {} }}", all.join(", "))?;
                 }
             }
         }
@@ -143,11 +166,12 @@ fn read(node: &Node) -> Checked<Forms> {
             Value::Text(text) => Verdict::ALL.into_iter().find(|known| known.name() == text),
             _ => None,
         };
-        let (true, Some(found)) = (["full", "quick"].contains(&form.as_str()), found) else {
+        let form = Form::ALL.into_iter().find(|known| known.name() == form);
+        let (Some(form), Some(found)) = (form, found) else {
             let error = at.error("this is no verdict of a form", "here");
             return Err(error.hint("write it like `full = \"in band\"` or `quick = \"holds\"`"));
         };
-        *forms.of(form == "quick") = Some(found);
+        forms.set(form, found);
     }
     Ok(forms)
 }

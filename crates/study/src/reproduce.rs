@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::{FigureResults, OnPhases, RunRecord, STUDY_SCHEMA, StudyResults, Timeline};
+use metrics::{FigureResults, Form, OnPhases, RunRecord, STUDY_SCHEMA, StudyResults, Timeline};
 use rayon::prelude::*;
 use scenario::{ENGINE_VERSION, Error, Scenario};
 
@@ -69,10 +69,13 @@ pub fn reproduce(
     let ran = runner.rounds(options.all_seeds, progress);
     let on_phases = runner.on_phases(&ran);
     let study = plan.study;
-    let results = study.figures.iter().zip(ran);
+    // A figure of which nothing is published was not run.
+    let was_run = |figure: &Figure| study.form != Form::Published || !figure.rows.is_empty();
+    let results = study.figures.iter().zip(ran).filter(|(figure, _)| was_run(figure));
     let figures: Vec<FigureResults> =
         results.map(|(figure, ran)| of_figure(plan, figure, ran)).collect();
-    let all: usize = study.figures.iter().map(|figure| figure.rows.len()).sum();
+    let all = study.figures.iter().map(|figure| figure.rows.len() + figure.left_out.len());
+    let all: usize = all.sum();
     let judged: usize = figures.iter().map(|figure| figure.rows.len()).sum();
     Ok(StudyResults {
         schema: STUDY_SCHEMA,
@@ -80,7 +83,7 @@ pub fn reproduce(
         title: study.title.clone(),
         publication: study.publication.clone(),
         picture: study.picture.clone(),
-        quick: plan.quick,
+        form: study.form,
         left_out: (all - judged) as u64,
         command: options.command.clone(),
         engine: ENGINE_VERSION,
@@ -113,13 +116,16 @@ impl<'p> Runner<'p> {
         let mut ran: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
         let rounds = jobs.iter().map(|job| job.round + 1).max().unwrap_or(0);
         let mut left: BTreeSet<usize> = (0..jobs.len()).collect();
+        let for_causes = for_causes(self.plan);
         for round in 0.. {
             // A run that is needed late begins with the seeds that it has left out.
             let so_far = left.iter().copied().filter(|&i| jobs[i].round <= round);
-            let all = all_seeds || round < FEWEST_SEEDS;
-            let needed: Vec<usize> =
-                if all { so_far.collect() } else { needed(self.plan, &ran, so_far) };
-            if needed.is_empty() && round >= rounds {
+            let needed: Vec<usize> = match (all_seeds, round < FEWEST_SEEDS) {
+                (true, _) => so_far.collect(),
+                (false, true) => so_far.filter(|i| !for_causes.contains(i)).collect(),
+                (false, false) => needed(self.plan, &ran, so_far),
+            };
+            if needed.is_empty() && round >= rounds.max(FEWEST_SEEDS) {
                 break;
             }
             for i in &needed {
@@ -175,9 +181,27 @@ impl<'p> Runner<'p> {
     }
 }
 
-/// Those of `jobs` that a row or a curve still needs after what has been `ran`.
+/// The jobs that only experiments on causes read: a row that is in its band needs none.
+fn for_causes(plan: &Plan<'_>) -> BTreeSet<usize> {
+    let quick = plan.study.form.is_quick();
+    let alone = plan.study.figures.iter().map(|figure| figure.read_by_causes_alone(quick));
+    let alone: Vec<_> = alone.collect();
+    let is_alone =
+        |place: &Place<'_>| alone[place.figure].contains(&(place.index, place.point.clone()));
+    let jobs = plan.jobs.iter().enumerate();
+    jobs.filter(|(_, job)| job.places.iter().all(is_alone)).map(|(i, _)| i).collect()
+}
+
+/// Those of `jobs` that a row or a curve still needs after what has been `ran`. Seeds of the
+/// published form are for its rows alone.
 fn needed(plan: &Plan<'_>, ran: &[AllRan], jobs: impl Iterator<Item = usize>) -> Vec<usize> {
-    let of_figure = |(figure, ran)| judge(plan, figure, ran).undecided();
+    let of_figure = |(figure, ran)| {
+        let judge = judge(plan, figure, ran);
+        match plan.study.form {
+            Form::Published => judge.undecided(),
+            Form::Full | Form::Quick => &judge.undecided() | &judge.wide_points(),
+        }
+    };
     let undecided: Vec<_> = plan.study.figures.iter().zip(ran).map(of_figure).collect();
     let is_read =
         |place: &Place<'_>| undecided[place.figure].contains(&(place.index, place.point.clone()));
@@ -194,7 +218,13 @@ fn keep(job: &Job<'_>, ran: &Ran, figures: &mut [AllRan]) {
 }
 
 fn judge<'f>(plan: &'f Plan<'_>, figure: &'f Figure, ran: &'f AllRan) -> Judge<'f> {
-    Judge { study: &plan.study.name, figure, quick: plan.quick, seeds: usize::MAX, ran }
+    Judge {
+        study: &plan.study.name,
+        figure,
+        quick: plan.study.form.is_quick(),
+        seeds: usize::MAX,
+        ran,
+    }
 }
 
 /// What curves show of a run's messages or packets: see [`CurveOf`].

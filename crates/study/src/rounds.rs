@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use metrics::mean_and_interval;
 
 use crate::figure::CurveOf;
-use crate::formula::Formula;
 use crate::judge::Judge;
+use crate::reads::Read;
 use crate::row::Row;
-use crate::run::Point;
 
 /// An interval needs two values.
 pub(crate) const FEWEST_SEEDS: usize = 2;
@@ -23,14 +22,10 @@ pub fn is_wide(value: f64, half: f64) -> bool {
     half > value.abs() * WIDE
 }
 
-/// A point of the sweep of a run: by index of the run.
-pub(crate) type Read = (usize, Point);
-
 impl Judge<'_> {
-    /// What rows and curves that are undecided read.
+    /// What rows that are undecided read.
     pub(crate) fn undecided(&self) -> BTreeSet<Read> {
-        let rows = self.figure.rows.iter().flat_map(|row| self.undecided_by(row));
-        rows.chain(self.wide_points()).collect()
+        self.figure.rows.iter().flat_map(|row| self.undecided_by(row)).collect()
     }
 
     /// What `row` and the experiment of its cause read, as long as their intervals contain an end
@@ -39,13 +34,13 @@ impl Judge<'_> {
         let Some(measured) = self.measured(row) else { return Vec::new() };
         let band = (row.low, row.high);
         let decided = is_decided(&measured, row.median, band);
-        let reads = if decided { Vec::new() } else { self.reads_of(row) };
+        let reads = if decided { Vec::new() } else { self.figure.reads_of(row) };
         let inside = measured.is_ok_and(|(value, _)| row.holds(value));
         let Some((cause, point)) = row
             .cause
             .as_ref()
             .filter(|_| !inside)
-            .and_then(|cause| Some((cause, self.point_of(row, cause)?)))
+            .and_then(|cause| Some((cause, self.figure.point_of(row, cause, self.quick)?)))
         else {
             return reads;
         };
@@ -54,16 +49,16 @@ impl Judge<'_> {
             return reads;
         }
         // Both, so that they are compared over the same seeds.
-        [self.reads_of(row), self.reads(cause.run, &cause.formula, &point)].concat()
+        [self.figure.reads_of(row), self.figure.reads(cause.run, &cause.formula, &point)].concat()
     }
 
     /// What curves read where their intervals are wide.
-    fn wide_points(&self) -> Vec<Read> {
-        let mut reads = Vec::new();
+    pub(crate) fn wide_points(&self) -> BTreeSet<Read> {
+        let mut reads = BTreeSet::new();
         for curve in &self.figure.curves {
             let CurveOf::Along { y, .. } = &curve.of else { continue };
             for point in curve.points(&self.figure.runs[curve.run], self.quick) {
-                let of = self.reads(curve.run, y, &point);
+                let of = self.figure.reads(curve.run, y, &point);
                 let value = |seed| self.value(curve.run, y, &point, seed);
                 let measured = self.over_seeds(curve.run, &of, value, mean_and_interval);
                 if !measured.is_ok_and(|(value, half)| half.is_some_and(|h| !is_wide(value, h))) {
@@ -72,24 +67,6 @@ impl Judge<'_> {
             }
         }
         reads
-    }
-
-    /// What a row reads.
-    pub(crate) fn reads_of(&self, row: &Row) -> Vec<Read> {
-        let points = row.points().into_iter();
-        points.flat_map(|(run, point)| self.reads(run, &row.formula, point)).collect()
-    }
-
-    /// The runs that `formula` reads at `point` of the sweep of `run`, each at its own point.
-    pub(crate) fn reads(&self, run: usize, formula: &Formula, point: &Point) -> Vec<Read> {
-        let own = &self.figure.runs[run];
-        let others = formula.names().filter(|name| own.axis(name).is_none()).map(|name| {
-            let other = self.figure.distance(name).map(|(other, _)| other);
-            other.unwrap_or_else(|| self.figure.resolve(run, name).0)
-        });
-        let all: BTreeSet<usize> = others.chain([run]).collect();
-        let at = |index: usize| Some((index, self.figure.runs[index].same_point(own, point)?));
-        all.into_iter().filter_map(at).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use metrics::Form;
 use scenario::{Diagnostic, Document, Reader, did_you_mean, read_text};
 
 use crate::Checked;
@@ -10,7 +11,7 @@ use crate::figure::Figure;
 /// Where studies are looked for by name, from the working directory.
 const STUDIES: &str = "studies";
 
-/// A study, or one figure of it.
+/// A study, or one figure of it, in one of its forms.
 pub struct Study {
     /// Where its `study.toml` is.
     pub(crate) dir: PathBuf,
@@ -22,6 +23,7 @@ pub struct Study {
     pub(crate) figures: Vec<Figure>,
     /// Whether it is one figure of the study.
     pub(crate) one_figure: bool,
+    pub(crate) form: Form,
 }
 
 /// What `study.toml` says.
@@ -62,6 +64,16 @@ impl Study {
         }
     }
 
+    /// The same in another form; it is loaded in the full one.
+    #[must_use]
+    pub fn in_form(mut self, form: Form) -> Self {
+        self.form = form;
+        if form == Form::Published {
+            self.figures.iter_mut().for_each(Figure::keep_published);
+        }
+        self
+    }
+
     fn read(dir: &Path, only: Option<&str>) -> Checked<Self> {
         let head = Head::read(dir)?;
         // The name of `.` or `..` is that of the directory it stands for.
@@ -81,7 +93,8 @@ impl Study {
         let figures = figures.collect::<Result<_, _>>()?;
         let Head { title, publication, picture, .. } = head;
         let (dir, one_figure) = (dir.to_owned(), only.is_some());
-        Ok(Self { dir, name, title, publication, picture, figures, one_figure })
+        let form = Form::Full;
+        Ok(Self { dir, name, title, publication, picture, figures, one_figure, form })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use metrics::{AxisSpec, FigureResults, StudyResults};
+use metrics::{AxisSpec, FigureResults, Form, StudyResults};
 use scenario::{Diagnostic, Reader};
 
 use crate::Checked;
@@ -50,6 +50,7 @@ impl Sweep {
             y: AxisSpec::default(),
             runs: vec![run],
             rows: Vec::new(),
+            left_out: Vec::new(),
             curves: Vec::new(),
         };
         let axis = axis(&mut table, &figure.runs[0])?;
@@ -73,6 +74,7 @@ impl Sweep {
             picture: None,
             figures,
             one_figure: false,
+            form: Form::Full,
         };
         Ok(Self { study, metrics })
     }

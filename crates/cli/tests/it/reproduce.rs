@@ -146,6 +146,47 @@ fn a_row_that_leaves_its_verdict_is_named_until_it_is_recorded() {
 }
 
 #[test]
+fn published_rows_alone_leave_the_record_of_the_others_as_it_is() {
+    let dir = studies(good);
+    let path = dir.path().join("studies/tiny/verdicts.toml");
+    let recorded = "[fig1]\n\
+        \"gone\" = { full = \"holds\" }\n\
+        \"known to differ\" = { full = \"in band\", quick = \"cause tested\" }\n\
+        \"ratio\" = { full = \"does not hold\", quick = \"holds\" }\n";
+    std::fs::write(&path, recorded).unwrap();
+    let output = trimline(&dir, &["reproduce", "tiny", "--published"]);
+    assert_eq!(output.status.code(), Some(1), "the verdict of the full form: {output:?}");
+    let named = "fig1: known to differ: cause tested, was in band: worse";
+    assert!(text(&output.stderr).contains(named), "{output:?}");
+    let output = trimline(&dir, &["reproduce", "tiny", "--published", "--record"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(text(&output.stdout).contains("5 rows are left to the full form"), "{output:?}");
+    let recorded = std::fs::read_to_string(&path).unwrap();
+    for line in [
+        "\"known to differ\" = { published = \"cause tested\", quick = \"cause tested\" }\n",
+        "\"last n=8\" = { published = \"in band\" }\n",
+        "\"ratio\" = { full = \"does not hold\", quick = \"holds\" }\n",
+    ] {
+        assert!(recorded.contains(line), "{line} is not in {recorded}");
+    }
+    assert!(!recorded.contains("gone"), "the study has no such row: {recorded}");
+    let page = std::fs::read_to_string(dir.path().join("out/reproduce/tiny/report.html")).unwrap();
+    assert!(page.contains("Published rows, with all their sizes and seeds; 5 rows are left"));
+    trimline(&dir, &["scoreboard", "out/reproduce/tiny", "--page", "page.md"]);
+    let page = std::fs::read_to_string(dir.path().join("page.md")).unwrap();
+    assert!(
+        page.contains("| [tiny](#tiny), published rows | 5 of 6 | 83 % | 1 | 0 | – |"),
+        "{page}"
+    );
+    let output = trimline(&dir, &["reproduce", "tiny", "--published", "--quick"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let output = trimline(&dir, &["reproduce", "tiny", "--record"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let recorded = std::fs::read_to_string(&path).unwrap();
+    assert!(!recorded.contains("published ="), "the full form has these rows, too: {recorded}");
+}
+
+#[test]
 fn scores_of_studies_are_lines_and_a_page() {
     let dir = studies(good);
     trimline(&dir, &["reproduce", "tiny", "--quick", "--out", "r"]);
@@ -153,10 +194,7 @@ fn scores_of_studies_are_lines_and_a_page() {
     let said = text(&output.stdout);
     assert!(said.starts_with("tiny: published rows in band: 3 of 4; cause tested: 1"), "{said}");
     let page = std::fs::read_to_string(dir.path().join("page.md")).unwrap();
-    assert!(
-        page.contains("| [tiny](#tiny), quick form | 3 of 4 | 75 % | 1 | 0 | 0 of 0 |"),
-        "{page}"
-    );
+    assert!(page.contains("| [tiny](#tiny), quick form | 3 of 4 | 75 % | 1 | 0 | – |"), "{page}");
     assert!(
         page.contains("| fig1 | known to differ | 0 | 69.0 | packets | cause tested |"),
         "{page}"

@@ -162,7 +162,7 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
     }]);
     let text = serde_json::json!({
         "schema": metrics::STUDY_SCHEMA,
-        "study": "x", "title": "A <script> study", "publication": "P", "quick": true,
+        "study": "x", "title": "A <script> study", "publication": "P", "form": "quick",
         "left_out": 3, "on_phases": [], "picture": "fig1", "command": "trimline reproduce x --quick", "engine": 2,
         "figures": [{
             "id": "fig1", "title": "One", "expect": "A line.",

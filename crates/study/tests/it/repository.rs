@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use metrics::Form;
 use trimline_study::{Plan, Study};
 
 #[test]
@@ -11,8 +12,10 @@ fn every_study_is_whole() {
     for study in std::fs::read_dir(studies).unwrap() {
         let dir = study.unwrap().path();
         let head = std::fs::read_to_string(dir.join("study.toml")).unwrap();
-        let study = Study::load(dir.to_str().unwrap()).unwrap_or_else(|e| panic!("{e}"));
-        Plan::new(&study, true).unwrap_or_else(|e| panic!("{e}"));
+        for form in [Form::Published, Form::Quick] {
+            let study = Study::load(dir.to_str().unwrap()).unwrap_or_else(|e| panic!("{e}"));
+            Plan::new(&study.in_form(form)).unwrap_or_else(|e| panic!("{e}"));
+        }
         for figure in std::fs::read_dir(&dir).unwrap() {
             let figure = figure.unwrap();
             let name = figure.file_name().into_string().unwrap();
