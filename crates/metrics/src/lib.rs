@@ -31,6 +31,7 @@ mod pcapng;
 mod perfetto;
 mod phases;
 mod series;
+mod sorted;
 mod statistics;
 mod study;
 mod summary;
@@ -53,6 +54,7 @@ pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
 pub use phases::{Phase, fold_phases};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
+pub use sorted::{Items, Merge, Pack, Runs, Sorted, Sorter};
 pub use statistics::{Moments, jain, mean_and_interval, nearest_rank};
 pub use study::{
     AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, OnPhases, Origin, Plot,
