@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use crate::FileError;
+use crate::table::Packed;
 
 /// The most items that a sorter holds: 18 MB of messages, 1 MB of numbers.
 const HELD: usize = 1 << 17;
@@ -52,12 +53,12 @@ impl Pack for f64 {
     }
 
     fn pack(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        out.extend(self.to_le_bytes());
+        Packed::pack(*self, out);
         Ok(())
     }
 
     fn unpack(bytes: &mut &[u8]) -> io::Result<Self> {
-        take(bytes).map(Self::from_le_bytes)
+        Packed::unpack(bytes)
     }
 }
 
