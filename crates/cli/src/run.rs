@@ -61,9 +61,7 @@ pub(crate) fn run_into(
     progress: scenario::OnProgress<'_>,
 ) -> Result<Ran, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
-    // The rows of messages are let go before the page reads them again.
-    let Written { results, violated } = scenario::run(scenario, options, &out, progress)?;
-    let summary = results.summary;
+    let Written { summary, violated } = scenario::run(scenario, options, &out, progress)?;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
     out.commit().map_err(|e| unwritable(&e))?;
     Ok(Ran { summary, violated })

@@ -267,8 +267,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         &self.stats
     }
 
-    pub(crate) fn take_per_message(&mut self) -> PerMessageStats {
-        std::mem::take(&mut self.per_message)
+    pub(crate) fn per_message(&mut self) -> &mut PerMessageStats {
+        &mut self.per_message
     }
 
     /// Whether some application has more to submit.

@@ -272,6 +272,20 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         self.reports.clear();
         self.report_jobs();
         self.report_rtts();
+        self.report_counts(PerMessageStats::is_many);
+    }
+
+    /// Hand on what transports have counted for single messages, of the partitions of which `is_due`
+    /// says so. Sums have no order.
+    fn report_counts(&mut self, is_due: fn(&PerMessageStats) -> bool) {
+        for event_loop in &mut self.loops {
+            let counts = event_loop.part_mut().hosts_mut().per_message();
+            if is_due(counts) {
+                for ((key, stat), times) in counts.take() {
+                    self.observer.iter_mut().for_each(|o| o.count(key, stat, times));
+                }
+            }
+        }
     }
 
     /// Hand on what applications have reported, in the order of time and host.
@@ -485,9 +499,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         let conservation = self.conservation();
         self.parts_mut().for_each(|part| part.network_mut().drop_packets());
         let links = self.links();
-        let per_message = self.parts_mut().map(|part| part.hosts_mut().take_per_message());
+        self.report_counts(|_| true);
         Outcome {
-            counted: PerMessageStats::sum(per_message),
             digest: self.digest(),
             now: self.now,
             events: self.events(),

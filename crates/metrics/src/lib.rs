@@ -54,7 +54,7 @@ pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
 pub use phases::{Phase, PhaseFold};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
-pub use sorted::{Items, Merge, Pack, Runs, Sorted, Sorter};
+pub use sorted::{Items, Merge, Pack, Runs, Sorted, Sorter, take};
 pub use statistics::{Moments, jain, mean_and_interval, nearest_rank};
 pub use study::{
     AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, OnPhases, Origin, Plot,

@@ -63,7 +63,10 @@ impl Pack for f64 {
 }
 
 /// `N` bytes from the front of `bytes`.
-pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> io::Result<[u8; N]> {
+///
+/// # Errors
+/// There are fewer.
+pub fn take<const N: usize>(bytes: &mut &[u8]) -> io::Result<[u8; N]> {
     let (front, rest) = bytes.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
     *bytes = rest;
     Ok(*front)
@@ -205,18 +208,21 @@ impl<T: Pack> Sorted<T> {
     /// The same items after `change`, which sees them in order and leaves it as it is.
     ///
     /// # Errors
-    /// The file cannot be read, or another one not written.
-    pub fn update(self, mut change: impl FnMut(&mut T)) -> Result<Self, FileError> {
+    /// That of `change`; or the file cannot be read, or another one not written.
+    pub fn update(
+        self,
+        mut change: impl FnMut(&mut T) -> Result<(), FileError>,
+    ) -> Result<Self, FileError> {
         match self {
             Self::Held(mut items) => {
-                items.iter_mut().for_each(change);
+                items.iter_mut().try_for_each(change)?;
                 Ok(Self::Held(items))
             }
             Self::Written(ref runs) => {
                 let mut changed = Sorter::new(Some(&runs.dir));
                 for item in self.iter()? {
                     let mut item = item?;
-                    change(&mut item);
+                    change(&mut item)?;
                     changed.push(item)?;
                 }
                 changed.sort()
@@ -386,7 +392,11 @@ mod tests {
         let at = [0, 1, 500, 990, 999, 1000];
         assert_eq!(written.at(at).unwrap(), held.at(at).unwrap());
         let mut seen = 0;
-        let counted = written.update(|_| seen += 1).unwrap();
+        let count_it = |_: &mut f64| {
+            seen += 1;
+            Ok(())
+        };
+        let counted = written.update(count_it).unwrap();
         assert_eq!(seen, count);
         assert_eq!(counted.into_vec().unwrap(), held.into_vec().unwrap());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the files have no names");
