@@ -231,8 +231,11 @@ pub fn read_flows(path: &Path) -> Result<Vec<FlowRow>, FileError> {
 /// Hands the rows of a `flows.parquet` to `each`, a group at a time: there may be millions.
 ///
 /// # Errors
-/// The file is missing, broken, or lacks a column.
-pub fn read_each_flow(path: &Path, each: impl FnMut(&[FlowRow])) -> Result<(), FileError> {
+/// The file is missing, broken, or lacks a column; or that of `each`.
+pub fn read_each_flow(
+    path: &Path,
+    each: impl FnMut(&[FlowRow]) -> Result<(), FileError>,
+) -> Result<(), FileError> {
     read_each(path, each)
 }
 

@@ -37,7 +37,7 @@ mod study;
 mod summary;
 mod table;
 
-pub use cdf::cdf;
+pub use cdf::{cdf, cdf_of};
 pub use error::FileError;
 pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flows};
 pub use flow_stats::{FlowFold, Window, acked_us, fct_us, long_flow_goodputs, slowdowns};

@@ -557,12 +557,18 @@ pub(crate) fn read_rows<R>(
     blank: impl Fn() -> R,
 ) -> Result<Vec<R>, FileError> {
     let mut rows: Vec<R> = Vec::new();
-    guarded(path, || read_groups(path, columns, blank, |group| rows.append(group)))?;
+    guarded(path, || read_groups(path, columns, blank, |group| {
+        rows.append(group);
+        Ok(())
+    }))?;
     Ok(rows)
 }
 
 /// Hands the rows of a table to `each`, a group at a time.
-pub(crate) fn read_each<R: Row>(path: &Path, mut each: impl FnMut(&[R])) -> Result<(), FileError> {
+pub(crate) fn read_each<R: Row>(
+    path: &Path,
+    mut each: impl FnMut(&[R]) -> Result<(), FileError>,
+) -> Result<(), FileError> {
     guarded(path, || read_groups(path, |_| R::columns(), R::default, |group| each(group)))
 }
 
@@ -576,7 +582,7 @@ fn read_groups<R>(
     path: &Path,
     columns: impl FnOnce(&[String]) -> Columns<R>,
     blank: impl Fn() -> R,
-    mut each: impl FnMut(&mut Vec<R>),
+    mut each: impl FnMut(&mut Vec<R>) -> Result<(), FileError>,
 ) -> Result<(), FileError> {
     let file = File::open(path).map_err(|e| FileError::io("read", path, &e))?;
     let broken = |e: ParquetError| FileError::parquet("read", path, &e);
@@ -606,7 +612,7 @@ fn read_groups<R>(
         for (index, column) in &wanted {
             (column.read)(&mut rows, group.as_ref(), *index).map_err(broken)?;
         }
-        each(&mut rows);
+        each(&mut rows)?;
     }
     Ok(())
 }
