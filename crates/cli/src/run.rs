@@ -22,7 +22,7 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
         check: args.check,
         heap: args.events == Events::Heap,
         eager: args.departures == Departures::Eager,
-        threads: args.threads,
+        threads: args.threads.number(),
         command: command_line(std::env::args().skip(1)),
     };
     if let Some(estimate) = scenario.estimate().filter(Estimate::is_large) {

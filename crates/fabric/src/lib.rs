@@ -55,7 +55,7 @@ mod world;
 
 pub use config::{
     Config, ConfigError, Departures, Encapsulation, Encoding, Events, Fault, FaultAction, Pause,
-    PfcSpec, Routing, Watchdog, WatchdogAction,
+    PfcSpec, Routing, Threads, Watchdog, WatchdogAction,
 };
 pub use host_clock::{HostClock, SendJitter};
 pub use livelock::{Recent, RecentKind};

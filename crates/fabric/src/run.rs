@@ -8,7 +8,7 @@ use units::{Dur, MsgKey, Time};
 
 use crate::build::{self, Common};
 use crate::check::check;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Threads};
 use crate::digest;
 use crate::encoding::Tables;
 use crate::event_loop::EventLoop;
@@ -75,7 +75,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             return Err(ConfigError(format!("the failed links leave no path from {a} to {b}")));
         }
         // Packets are observed in one order only.
-        let wanted = if WATCHED { 1 } else { config.threads };
+        let wanted = if WATCHED { Threads::Fixed(1) } else { config.threads };
         let rates = faults::rates(&topology, &config.faults);
         let signals = apps.iter().filter_map(|app| app.signal_delay()).min();
         let partitioning = Partitioning::new(&topology, &rates, wanted, signals);
@@ -93,7 +93,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         };
         Ok(Self {
             loops: (0..parts).map(&mut event_loop).collect(),
-            rounds: lookahead.map(|time| Arc::new(Rounds::new(parts as usize, time))),
+            rounds: lookahead.map(|time| Arc::new(Rounds::new(parts as usize, time, wanted.is_auto()))),
             observer: Some(observer),
             now: Time::ZERO,
             messages: MessageTable::new(window),

@@ -105,15 +105,13 @@ impl Scenario {
             return None;
         }
         let (hosts, links) = (f64::from(self.topology.hosts()), self.topology.links().len() as f64);
-        let payload = |t: &crate::transport::Transport| f64::from(t.framing.payload.max(1));
-        let payload = self.transports.iter().map(payload).fold(f64::INFINITY, f64::min);
+        let payload = self.payload();
         // Senders without a window keep some round trips in flight, until something stops them.
         let window = self.transports.iter().map(|t| t.first_window).max().unwrap_or(0);
         let product = self.topology.bandwidth_delay();
         let window = window.min(4 * product).max(payload as u64) as f64;
         let (messages, open, sent) = self.messages(payload);
-        // Each packet of data has its acknowledgement.
-        let hops = sent / payload * f64::from(self.topology.longest_path()) * 2.0;
+        let hops = self.hops(sent);
         let active = hosts.min(messages.max(self.demand.flows.total()));
         let hop = if hosts < FAR { HOP_NEAR } else { HOP_FAR };
         Some(Estimate {
@@ -125,6 +123,32 @@ impl Scenario {
                 + active * window / payload * OF_PACKET,
             seconds: STARTING + hosts * BUILDING + messages * MESSAGE + hops * hop,
         })
+    }
+
+    /// The payload of the transport with the shortest packets.
+    fn payload(&self) -> f64 {
+        let payload = |t: &crate::transport::Transport| f64::from(t.framing.payload.max(1));
+        self.transports.iter().map(payload).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Packet-hops of so many bytes: each packet of data has its acknowledgement.
+    fn hops(&self, bytes: f64) -> f64 {
+        bytes / self.payload() * f64::from(self.topology.longest_path()) * 2.0
+    }
+
+    /// About how many packet-hops a second of simulated time has. Where the traffic does not say,
+    /// as many as hosts can send.
+    pub(crate) fn hops_per_s(&self) -> f64 {
+        let topology = &*self.topology;
+        let hosts = topology.links().iter().take(topology.hosts() as usize);
+        let most = hosts.map(|link| link.rate.0 as f64 / 8.0).sum();
+        if self.demand.left_out > 0 {
+            return self.hops(most);
+        }
+        let needed = self.demand.bytes.bottleneck(topology).map_or(0.0, |busiest| busiest.seconds());
+        let seconds = (self.last_instant().as_us_f64() / 1e6).max(needed);
+        let (_, _, sent) = self.messages(self.payload());
+        self.hops((sent / seconds.max(1e-12)).min(most))
     }
 
     /// About how many messages there are, how many at once, and their bytes: with `payload` for

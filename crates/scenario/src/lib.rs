@@ -33,6 +33,7 @@ mod mux;
 mod p4;
 mod packet_latency;
 mod packet_lifetime;
+mod processors;
 mod queue;
 mod reader;
 mod record;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use endpoint::Observer;
-use fabric::{Outcome, Progress, Sim, Violated, Violation};
+use fabric::{Outcome, Progress, Sim, Threads, Violated, Violation};
 use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir, Summary};
 use units::{Dur, HostId, Time};
 
@@ -14,6 +14,7 @@ use crate::Scenario;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::packet_latency::{Latencies, LatencyMeter};
+use crate::processors;
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
 use crate::trace::{Trace, Tracer};
@@ -45,7 +46,7 @@ pub struct Options {
     pub heap: bool,
     /// Use an event per departure (the cross-check of lazy departures).
     pub eager: bool,
-    /// Worker threads; `None`: as many as there are processor cores.
+    /// So many threads, at least one; `None`: as many as pay.
     pub threads: Option<u32>,
     /// The command that repeats this run, for the manifest and for failures.
     pub command: String,
@@ -251,11 +252,6 @@ fn meter(scenario: &Scenario) -> Option<LatencyMeter> {
     Some(LatencyMeter::new(acknowledges, scenario.topology(), scenario.config.window))
 }
 
-/// The processor cores that this process may use.
-fn cores() -> u32 {
-    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1))
-}
-
 /// How a run ended.
 struct Ended {
     outcome: Outcome,
@@ -292,7 +288,10 @@ fn sim(
     if options.eager {
         config.departures = fabric::Departures::Eager;
     }
-    config.threads = options.threads.unwrap_or_else(cores).max(1);
+    config.threads = match options.threads {
+        Some(threads) => Threads::Fixed(threads.max(1)),
+        None => Threads::Auto { most: processors::idle(), hops_per_s: scenario.hops_per_s() },
+    };
     let impossible = |why: String| {
         let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
         Error::from(error.hint("every pair of hosts needs a path that works"))

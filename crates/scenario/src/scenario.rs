@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fabric::Topology;
+use fabric::{Threads, Topology};
 use queues::QueueSpec;
 use units::{Dur, Time};
 
@@ -242,7 +242,7 @@ fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario
         reroute_after,
         events: fabric::Events::Wheel,
         departures: fabric::Departures::Lazy,
-        threads: 1,
+        threads: Threads::Fixed(1),
         grid: measure.grid(),
         limit: measure.limit,
         open_limit: measure.max_in_flight.unwrap_or(u64::MAX),

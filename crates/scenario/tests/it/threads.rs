@@ -16,7 +16,7 @@ use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
     Config, Conservation, Counters, Deadlock, Departures, Encapsulation, Encoding, End,
     Events, Fault, FaultAction, HostClock, LinkStats, Outcome, PfcSpec, Routing, Sample,
-    SendJitter, Sim, Topology,
+    SendJitter, Sim, Threads, Topology,
 };
 use metrics::{FlowRow, JobRow};
 use queues::{
@@ -232,7 +232,7 @@ impl Signals {
             reroute_after: Dur::from_ns(dice.below(30_000)),
             events: Events::Wheel,
             departures: Departures::Lazy,
-            threads: 1,
+            threads: Threads::Fixed(1),
             grid: Dur::from_us(10),
             limit: drawn.limit,
             open_limit: u64::MAX,
@@ -267,7 +267,7 @@ impl Signals {
         let config = Config {
             events: if way.heap { Events::Heap } else { Events::Wheel },
             departures: if way.eager { Departures::Eager } else { Departures::Lazy },
-            threads,
+            threads: Threads::Fixed(threads),
             check,
             ..self.config.clone()
         };
