@@ -340,6 +340,7 @@ mod tests {
             window: (Time::ZERO, Time::NEVER),
             sample_every: None,
             rtts: false,
+            packet_life: Dur::MAX,
             check: false,
         }
     }

@@ -297,6 +297,11 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         self.hosts[(at.0 - self.first) as usize].reassembly.take(key)
     }
 
+    /// Message `key` is over for good, for this end too ([`Endpoint::on_over`]).
+    pub(crate) fn forget(&mut self, at: HostId, key: MsgKey) {
+        self.hosts[(at.0 - self.first) as usize].endpoint.on_over(at, key);
+    }
+
     /// A message of which something is here that was not taken.
     pub(crate) fn leftover(&self) -> Option<MsgKey> {
         self.hosts.iter().find_map(|host| host.reassembly.leftover())

@@ -1,10 +1,11 @@
 //! A run: partitions put together, driven from grid step to grid step, and summed up at the end.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use endpoint::{App, Endpoint, JobRecord, RttRecord};
-use units::{Dur, MsgKey, Time};
+use units::{Dur, HostId, MsgKey, Time};
 
 use crate::build::{self, Common};
 use crate::check::check;
@@ -51,6 +52,8 @@ pub(crate) struct Run<'o, const WATCHED: bool> {
     /// Everything before this has happened.
     now: Time,
     messages: MessageTable,
+    /// Messages that are over, each with its receiver, and from when on no packet of it is about.
+    leaving: VecDeque<(Time, MsgKey, HostId)>,
     /// Scratch: what hosts have reported.
     reports: Vec<Report>,
     /// Scratch: what applications have reported.
@@ -97,6 +100,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             observer: Some(observer),
             now: Time::ZERO,
             messages: MessageTable::new(window),
+            leaving: VecDeque::new(),
             reports: Vec::new(),
             jobs: Vec::new(),
             rtts: Vec::new(),
@@ -258,10 +262,18 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         for event_loop in &mut self.loops {
             event_loop.part_mut().hosts_mut().take_reports(&mut self.reports);
         }
+        self.forget_leaving();
         self.reports.sort_unstable_by_key(Report::order);
+        let life = self.world.config.packet_life;
         for report in &self.reports {
             match self.messages.enter(report) {
-                Ok(Some(record)) => self.observer.iter_mut().for_each(|o| o.message(&record)),
+                Ok(Some(record)) => {
+                    self.observer.iter_mut().for_each(|o| o.message(&record));
+                    let gone = report.at.saturating_add(life);
+                    if gone < Time::NEVER {
+                        self.leaving.push_back((gone, record.key, record.dst));
+                    }
+                }
                 Ok(None) => {}
                 Err(what) => {
                     let violation = Violation::new(report.at, Some(report.key), what);
@@ -273,6 +285,18 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         self.report_jobs();
         self.report_rtts();
         self.report_counts(PerMessageStats::is_many);
+    }
+
+    /// Tell both ends of the messages of which no packet can come any more: so what they remember
+    /// does not grow with the run.
+    fn forget_leaving(&mut self) {
+        let is_past = |leaving: &mut (Time, MsgKey, HostId)| leaving.0 < self.now;
+        while let Some((_, key, dst)) = self.leaving.pop_front_if(is_past) {
+            for host in [key.src, dst] {
+                let owner = self.world.partitioning.host_owner(host);
+                self.loops[owner as usize].part_mut().hosts_mut().forget(host, key);
+            }
+        }
     }
 
     /// Hand on what transports have counted for single messages, of the partitions of which `is_due`

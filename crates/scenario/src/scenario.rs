@@ -249,6 +249,7 @@ fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario
         window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
         sample_every: Some(measure.sample_every(topology.links().len())),
         rtts: measure.rtt,
+        packet_life: longest_life,
         check: false,
     };
     let (topology, changes) = (Arc::new(topology), script.changes);

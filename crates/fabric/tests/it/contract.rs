@@ -107,6 +107,7 @@ pub(crate) fn whole(
         window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
         rtts: false,
+        packet_life: Dur::MAX,
         check: true,
     };
     let endpoints = (0..4).map(|_| Box::new(script) as Box<dyn Endpoint>).collect();

@@ -139,6 +139,7 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         window: (Time::ZERO, Time::NEVER),
         sample_every: None,
         rtts: false,
+        packet_life: Dur::MAX,
         check: true,
     };
     let endpoint = |_| {

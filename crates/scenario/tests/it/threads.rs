@@ -228,6 +228,7 @@ impl Signals {
             pfc: PfcSpec::default(),
             telemetry: false,
             rtts: false,
+            packet_life: Dur::MAX,
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),
             events: Events::Wheel,

@@ -139,6 +139,7 @@ pub(crate) fn config(seed: u64) -> Config {
         window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
         rtts: false,
+        packet_life: Dur::MAX,
         check: true,
     }
 }

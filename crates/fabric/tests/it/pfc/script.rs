@@ -138,6 +138,7 @@ pub(crate) fn config(memory: PfcBufferSpec) -> Config {
         pfc: PfcSpec::default(),
         telemetry: false,
         rtts: false,
+        packet_life: Dur::MAX,
         faults: Vec::new(),
         reroute_after: Dur::ZERO,
         host_clock: trimline_fabric::HostClock::EXACT,
