@@ -60,8 +60,8 @@ pub use config::{
 pub use host_clock::{HostClock, SendJitter};
 pub use livelock::{Recent, RecentKind};
 pub use outcome::{
-    Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, PauseStats,
-    Progress, QueueBytes, Sample, Violated, Violation,
+    Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, PauseStats, Progress,
+    QueueBytes, Sample, Violated, Violation,
 };
 pub use pfc::{check_memory, check_pause, little_headroom};
 pub use sim::Sim;

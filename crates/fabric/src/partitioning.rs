@@ -191,7 +191,8 @@ mod tests {
         let quick = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(8_000_000_000_000)));
         let slow = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(1_000_000)));
         let lookahead = |fault| {
-            Partitioning::new(&leaves, &faults::rates(&leaves, &[fault]), Threads::Fixed(2), None).lookahead
+            Partitioning::new(&leaves, &faults::rates(&leaves, &[fault]), Threads::Fixed(2), None)
+                .lookahead
         };
         assert_eq!(lookahead(quick), Some(LINK.delay + Dur(1)));
         assert_eq!(lookahead(slow), Some(LINK.delay + LINK.rate.serialise(1)));

@@ -96,7 +96,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         };
         Ok(Self {
             loops: (0..parts).map(&mut event_loop).collect(),
-            rounds: lookahead.map(|time| Arc::new(Rounds::new(parts as usize, time, wanted.is_auto()))),
+            rounds: lookahead
+                .map(|time| Arc::new(Rounds::new(parts as usize, time, wanted.is_auto()))),
             observer: Some(observer),
             now: Time::ZERO,
             messages: MessageTable::new(window),

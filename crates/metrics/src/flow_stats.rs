@@ -195,8 +195,7 @@ impl FlowFold {
             ));
         }
         if !self.receivers.is_empty() && stats.goodput_gbps.is_none_or(|g| g == 0.0) {
-            warnings
-                .push("not a byte was delivered inside the measurement window".to_owned());
+            warnings.push("not a byte was delivered inside the measurement window".to_owned());
         }
         warnings
     }

@@ -131,7 +131,10 @@ impl<R: 'static> Next<R> {
     }
 
     /// It holds what follows from other columns, for readers of the file.
-    pub(crate) fn derived<V: Cell>(self, get: impl Fn(&R) -> V + Send + Sync + 'static) -> Columns<R> {
+    pub(crate) fn derived<V: Cell>(
+        self,
+        get: impl Fn(&R) -> V + Send + Sync + 'static,
+    ) -> Columns<R> {
         self.add::<V>(move |row| get(row).store(), Box::new(|_, _, _| Ok(())), None)
     }
 
@@ -557,10 +560,12 @@ pub(crate) fn read_rows<R>(
     blank: impl Fn() -> R,
 ) -> Result<Vec<R>, FileError> {
     let mut rows: Vec<R> = Vec::new();
-    guarded(path, || read_groups(path, columns, blank, |group| {
-        rows.append(group);
-        Ok(())
-    }))?;
+    guarded(path, || {
+        read_groups(path, columns, blank, |group| {
+            rows.append(group);
+            Ok(())
+        })
+    })?;
     Ok(rows)
 }
 

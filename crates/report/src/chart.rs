@@ -59,12 +59,7 @@ type On<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
 
 impl Chart {
     /// The distributions `runs`: `x` says of what, `share` of how many.
-    pub(crate) fn distribution(
-        title: &'static str,
-        x: &str,
-        share: &str,
-        runs: &[Curve],
-    ) -> Self {
+    pub(crate) fn distribution(title: &'static str, x: &str, share: &str, runs: &[Curve]) -> Self {
         Self {
             title,
             x: Axis::around(x, runs.iter().flatten().map(|(value, _)| *value), None),

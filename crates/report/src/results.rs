@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use metrics::{
-    JobRow, LinkRow, Manifest, Series, Sorter, Summary, Window, long_flow_goodputs,
-    read_each_flow, read_jobs, read_links, read_series,
+    JobRow, LinkRow, Manifest, Series, Sorter, Summary, Window, long_flow_goodputs, read_each_flow,
+    read_jobs, read_links, read_series,
 };
 use units::Time;
 
@@ -41,8 +41,7 @@ impl Results {
         let measured = summary.flows.measured;
         let time = |us: f64| Time(libm::round(us * 1e6) as u64);
         let window = Window { from: time(measured.from_us), to: time(measured.to_us) };
-        let [fcts_us, slowdowns, long_flows_gbps] =
-            curves(&dir.join("flows.parquet"), window)?;
+        let [fcts_us, slowdowns, long_flows_gbps] = curves(&dir.join("flows.parquet"), window)?;
         Ok(Self {
             jobs: if jobs.exists() { read_jobs(&jobs)? } else { Vec::new() },
             summary,

@@ -151,10 +151,7 @@ fn headline(summary: &Summary) -> Vec<Tile> {
 }
 
 /// The distribution of completion times of each run.
-pub(crate) fn completion_times(
-    runs: &[Curve],
-    legend: &[String],
-) -> Result<Markup, ReportError> {
+pub(crate) fn completion_times(runs: &[Curve], legend: &[String]) -> Result<Markup, ReportError> {
     let (x, share) = ("completion time (µs)", "share of messages");
     let chart = Chart::distribution("completion times", x, share, runs);
     let about = "Share of the measured messages that completed within a time: from submission to \

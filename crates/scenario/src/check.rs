@@ -48,6 +48,8 @@ const OF_HOST: f64 = 5_000.0;
 const OF_LINK: f64 = 600.0;
 const OF_PACKET: f64 = 200.0;
 const OF_MESSAGE: f64 = 330.0;
+/// So many messages that are over are held; others are in a file.
+const MESSAGES_HELD: f64 = 131_072.0;
 const OF_OPEN_MESSAGE: f64 = 1_200.0;
 /// Seconds: until a program has started and has written its files, of a host and its links until
 /// they are built, of a message, and of a packet-hop where what is touched is near, and where not.
@@ -118,7 +120,7 @@ impl Scenario {
             memory: BASE
                 + hosts * OF_HOST
                 + links * OF_LINK
-                + messages * OF_MESSAGE
+                + messages.min(MESSAGES_HELD) * OF_MESSAGE
                 + open * OF_OPEN_MESSAGE
                 + active * window / payload * OF_PACKET,
             seconds: STARTING + hosts * BUILDING + messages * MESSAGE + hops * hop,
@@ -145,7 +147,8 @@ impl Scenario {
         if self.demand.left_out > 0 {
             return self.hops(most);
         }
-        let needed = self.demand.bytes.bottleneck(topology).map_or(0.0, |busiest| busiest.seconds());
+        let needed =
+            self.demand.bytes.bottleneck(topology).map_or(0.0, |busiest| busiest.seconds());
         let seconds = (self.last_instant().as_us_f64() / 1e6).max(needed);
         let (_, _, sent) = self.messages(self.payload());
         self.hops((sent / seconds.max(1e-12)).min(most))

@@ -81,10 +81,7 @@ impl Recorder {
 }
 
 /// The rows with what transports have counted for them.
-fn counted(
-    rows: Sorted<FlowRow>,
-    counts: &Sorted<Count>,
-) -> Result<Sorted<FlowRow>, FileError> {
+fn counted(rows: Sorted<FlowRow>, counts: &Sorted<Count>) -> Result<Sorted<FlowRow>, FileError> {
     if counts.is_empty() {
         return Ok(rows);
     }
@@ -289,6 +286,46 @@ mod tests {
             placed: 0,
             placed_in_window: 0,
         }
+    }
+
+    /// More messages than are held, each of which has had something counted for it, in parts and
+    /// also after it was over.
+    #[test]
+    fn rows_in_a_file_are_those_in_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = |dir: Option<&Path>| {
+            let mut recorder = Recorder::new(Time::ZERO, None, dir);
+            let key = |id: u64| MsgKey { src: HostId(3), id: MsgId(id) };
+            for id in (0..150_000_u64).map(|n| n * 7_919 % 150_000) {
+                recorder.count(key(id), Stat::Retransmission, id % 5);
+                recorder.message(&message(id, None));
+                recorder.count(key(id / 2), Stat::Retransmission, 1);
+                recorder.count(key(id), Stat::Timeout, 2);
+                recorder.count(key(id), Stat::Rejected, 2);
+            }
+            recorder.rtt(&RttRecord { at: Time(9), key: key(9), rtt: Dur(4) });
+            recorder.rtt(&RttRecord { at: Time(9), key: key(1 << 40), rtt: Dur(4) });
+            recorder.finish().unwrap()
+        };
+        let (held, written) = (rows(None), rows(Some(dir.path())));
+        assert!(matches!(written.rows, Sorted::Written(_)), "in memory");
+        assert_eq!((&held.rtts, &written.rtts), (&vec![(Dur(4), 0)], &vec![(Dur(4), 0)]));
+        let held = held.rows.into_vec().unwrap();
+        assert!(held == written.rows.into_vec().unwrap());
+        let counts = |row: &FlowRow| (row.msg, row.retransmissions, row.timeouts);
+        assert_eq!(counts(&held[74_999]), (74_999, 74_999 % 5 + 2, 2));
+        assert_eq!(counts(&held[149_999]), (149_999, 149_999 % 5, 2));
+    }
+
+    /// A disk that is full: the run ends, and says so.
+    #[test]
+    fn what_cannot_be_written_ends_the_run_with_an_error() {
+        let mut recorder = Recorder::new(Time::ZERO, None, Some(Path::new("/nowhere")));
+        let failed = recorder.failed();
+        (0..140_000).for_each(|id| recorder.message(&message(id, None)));
+        assert!(failed.load(Ordering::Relaxed));
+        let error = recorder.finish().err().unwrap();
+        assert!(error.to_string().contains("/nowhere"), "{error}");
     }
 
     #[test]

@@ -13,11 +13,11 @@ use metrics::{
 use queues::SharedBufferStats;
 use units::{Dur, HostId, Rate, Time};
 
+use crate::Scenario;
 use crate::packet_latency::Latencies;
 use crate::record::Recorded;
 use crate::run::Ran;
 use crate::warnings::{self, Seen};
-use crate::Scenario;
 
 /// Everything that a run leaves, except traces.
 #[derive(Debug, Clone)]
@@ -71,7 +71,8 @@ impl Evaluated {
         let topology = &scenario.topology;
         let window = window(scenario, outcome, rows)?;
         let folded = OfMessages::fold(scenario, outcome, recorded, window, dir)?;
-        let mut warnings = warnings::of(scenario, outcome, (&folded.seen, jobs), window, folded.said);
+        let mut warnings =
+            warnings::of(scenario, outcome, (&folded.seen, jobs), window, folded.said);
         warnings.extend(violation.as_ref().map(|it| format!("invariant violated {it}")));
         let summary = Summary {
             schema: RESULT_SCHEMA,

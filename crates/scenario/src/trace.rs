@@ -4,9 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use endpoint::{
-    Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent, RttRecord, Stat,
-};
+use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent, RttRecord, Stat};
 use fabric::{Link, Node};
 use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,

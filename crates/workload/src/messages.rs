@@ -338,7 +338,10 @@ mod tests {
         let told = told.into_inner();
         assert_eq!(told.len(), rows / ROWS_BETWEEN);
         let shares = (1..).map(|n| n as f64 * ROWS_BETWEEN as f64 / rows as f64);
-        assert!(told.iter().zip(shares).all(|(told, share)| (told - share).abs() < 1e-3), "{told:?}");
+        assert!(
+            told.iter().zip(shares).all(|(told, share)| (told - share).abs() < 1e-3),
+            "{told:?}"
+        );
         let messages = read.expect("valid");
         let last = messages.check_hosts(1).expect_err("host 1");
         assert_eq!((last.line, last.column), (3, 8));

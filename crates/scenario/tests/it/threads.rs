@@ -14,9 +14,9 @@ use std::path::Path;
 use drawn::{Dice, Drawn, draw, draw_lossless, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
-    Config, Conservation, Counters, Deadlock, Departures, Encapsulation, Encoding, End,
-    Events, Fault, FaultAction, HostClock, LinkStats, Outcome, PfcSpec, Routing, Sample,
-    SendJitter, Sim, Threads, Topology,
+    Config, Conservation, Counters, Deadlock, Departures, Encapsulation, Encoding, End, Events,
+    Fault, FaultAction, HostClock, LinkStats, Outcome, PfcSpec, Routing, Sample, SendJitter, Sim,
+    Threads, Topology,
 };
 use metrics::{FlowRow, JobRow};
 use queues::{

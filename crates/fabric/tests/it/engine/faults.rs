@@ -53,7 +53,8 @@ fn any_fault_is_the_same_on_every_way_through_the_engine() {
                 (Events::Wheel, Departures::Lazy, 3),
                 (Events::Heap, Departures::Eager, 8),
             ] {
-                let other = Config { events, departures, threads: Threads::Fixed(threads), ..base.clone() };
+                let other =
+                    Config { events, departures, threads: Threads::Fixed(threads), ..base.clone() };
                 let other = run(&topology, other, 6, 30_000);
                 assert_eq!(other.digest, reference.digest, "{events:?} {departures:?} {threads}");
                 assert_eq!(other.links, reference.links);

@@ -9,7 +9,8 @@ use endpoint::{
 };
 use queues::{Headroom, LosslessSpec, PfcBufferSpec, QueueSpec, Schedule, Threshold};
 use trimline_fabric::{
-    Config, Departures, Encapsulation, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Threads, Topology,
+    Config, Departures, Encapsulation, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Threads,
+    Topology,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 use wire::pfc;
