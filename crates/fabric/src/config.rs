@@ -238,8 +238,8 @@ pub struct Config {
     pub sample_every: Option<Dur>,
     /// Whether transports' round-trip samples are reported to the observer. No effect on results.
     pub rtts: bool,
-    /// No packet is in flight for longer; [`Dur::MAX`]: nobody knows. Endpoints then remember what is
-    /// over for as long as they would anywhere. No effect on results.
+    /// No packet is in flight for longer; [`Dur::MAX`]: nobody knows. Endpoints then remember what
+    /// is over for as long as they would anywhere. No effect on results.
     pub packet_life: Dur,
     /// Check conservation at every grid step, not only at the end.
     pub check: bool,

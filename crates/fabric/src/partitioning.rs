@@ -27,9 +27,9 @@ pub(crate) struct Partitioning {
 const LOOKAHEAD_MIN: Dur = Dur::from_ns(100);
 
 impl Partitioning {
-    /// At most as many partitions as `threads` wants; fewer where the fabric has no more to cut, and
-    /// one where some link across the cut, or a signal between applications (the shortest takes
-    /// `signals`), is too quick. `rates` are those of each link during the run.
+    /// At most as many partitions as `threads` wants; fewer where the fabric has no more to cut,
+    /// and one where some link across the cut, or a signal between applications (the shortest
+    /// takes `signals`), is too quick. `rates` are those of each link during the run.
     pub(crate) fn new(
         topology: &Topology,
         rates: &[RangeInclusive<Rate>],

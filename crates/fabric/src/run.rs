@@ -300,8 +300,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         }
     }
 
-    /// Hand on what transports have counted for single messages, of the partitions of which `is_due`
-    /// says so. Sums have no order.
+    /// Hand on what transports have counted for single messages, of the partitions of which
+    /// `is_due` says so. Sums have no order.
     fn report_counts(&mut self, is_due: fn(&PerMessageStats) -> bool) {
         for event_loop in &mut self.loops {
             let counts = event_loop.part_mut().hosts_mut().per_message();
