@@ -155,8 +155,8 @@ pub(crate) struct Run {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) edits: Edits,
-    /// Threads: so many, or as many as pay (auto): one in a small fabric or on a busy machine, up
-    /// to one for each idle core. No effect on results
+    /// Threads: so many, or as many as pay (auto), found out during the run: from one, in a small
+    /// fabric, to one for each core. No effect on results
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = threads)]
     pub(crate) threads: Threads,
     /// Where the result files go [default: out/ and the name of the scenario file]

@@ -33,7 +33,6 @@ mod mux;
 mod p4;
 mod packet_latency;
 mod packet_lifetime;
-mod processors;
 mod queue;
 mod reader;
 mod record;

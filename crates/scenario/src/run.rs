@@ -14,7 +14,6 @@ use crate::Scenario;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::packet_latency::{Latencies, LatencyMeter};
-use crate::processors;
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
 use crate::trace::{Trace, Tracer};
@@ -252,6 +251,11 @@ fn meter(scenario: &Scenario) -> Option<LatencyMeter> {
     Some(LatencyMeter::new(acknowledges, scenario.topology(), scenario.config.window))
 }
 
+/// The processor cores that this process may use.
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1))
+}
+
 /// How a run ended.
 struct Ended {
     outcome: Outcome,
@@ -290,7 +294,7 @@ fn sim(
     }
     config.threads = match options.threads {
         Some(threads) => Threads::Fixed(threads.max(1)),
-        None => Threads::Auto { most: processors::idle(), hops_per_s: scenario.hops_per_s() },
+        None => Threads::Auto { most: cores(), hops_per_s: scenario.hops_per_s() },
     };
     let impossible = |why: String| {
         let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
