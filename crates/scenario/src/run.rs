@@ -187,7 +187,7 @@ pub fn run(
 ) -> Result<Written, Error> {
     let ran = simulate_into(scenario, options, Some(out), progress)?;
     let violated = violated(scenario, options, ran.violation.as_ref());
-    let summary = write(scenario, options, ran, out).map_err(|e| unwritable(&e))?;
+    let summary = write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
     Ok(Written { summary, violated })
 }
 
@@ -324,10 +324,10 @@ fn sim(
 fn write(
     scenario: &Scenario,
     options: &Options,
-    ran: Ran,
+    ran: &Ran,
     out: &OutputDir,
 ) -> Result<Summary, FileError> {
-    let evaluated = Evaluated::of(scenario, &ran, Some(out.staged()))?;
+    let evaluated = Evaluated::of(scenario, ran, Some(out.staged()))?;
     let Evaluated { summary, series, links, .. } = evaluated;
     metrics::write_flows(out.file("flows.parquet")?, &ran.recorded.rows)?;
     if !ran.recorded.jobs.is_empty() {
