@@ -5,7 +5,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     let errors = [
         workload::read_cm(text, "x.cm").err(),
         workload::read_topo(text, "x.topo").err(),
-        workload::read_messages(text, "x.csv").err(),
+        workload::read_messages(text, "x.csv", &|_| ()).err(),
         workload::read_sizes(text, "x.txt").err(),
     ];
     for error in errors.into_iter().flatten() {

@@ -156,9 +156,10 @@ pub(crate) struct Run {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) edits: Edits,
-    /// Worker threads; no effect on results [default: all cores]
-    #[arg(long, value_name = "N", value_parser = thread_count())]
-    pub(crate) threads: Option<u32>,
+    /// Threads: so many, or as many as pay (auto), found out during the run: from one, in a small
+    /// fabric, to one for each core. No effect on results
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = threads)]
+    pub(crate) threads: Threads,
     /// Where the result files go [default: out/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -306,9 +307,40 @@ pub(crate) struct Bench {
     pub(crate) child: bool,
 }
 
+/// How many threads a run has.
+#[derive(Clone, Copy)]
+pub(crate) enum Threads {
+    /// As many as pay.
+    Auto,
+    /// So many.
+    Number(u32),
+}
+
+impl Threads {
+    /// As in [`scenario::Options`].
+    pub(crate) const fn number(self) -> Option<u32> {
+        match self {
+            Self::Auto => None,
+            Self::Number(n) => Some(n),
+        }
+    }
+}
+
+/// A number of threads, or `auto`.
+fn threads(text: &str) -> Result<Threads, String> {
+    match text.parse() {
+        Ok(n @ 1..=THREADS_MAX) => Ok(Threads::Number(n)),
+        _ if text == "auto" => Ok(Threads::Auto),
+        _ => Err(format!("neither `auto` nor a number from 1 to {THREADS_MAX}")),
+    }
+}
+
+/// The most threads that can be asked for.
+const THREADS_MAX: u32 = 1024;
+
 /// A number of worker threads.
 fn thread_count() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=1024)
+    clap::value_parser!(u32).range(1..=i64::from(THREADS_MAX))
 }
 
 #[derive(Clone, Copy, ValueEnum)]

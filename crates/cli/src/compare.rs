@@ -36,7 +36,8 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
     let jobs = jobs(args, progress)?;
     let bar = RunsBar::new(progress, jobs.len());
     let next = AtomicUsize::new(0);
-    let threads = Some((cores() / AT_ONCE as u32).max(1));
+    // One thread each where there are no cores for more, else as many as pay.
+    let threads = (cores() < 2 * AT_ONCE as u32).then_some(1);
     let ended: Mutex<Vec<(usize, Result<Summary, Error>)>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(jobs.len()) {

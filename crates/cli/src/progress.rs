@@ -120,6 +120,11 @@ impl Bar {
         Self { shown, started: Instant::now(), drawn: None, to: None }
     }
 
+    /// So much of `file`, which the scenario names, has been read.
+    pub(crate) fn read(&self, file: &str, share: f64) {
+        self.shown.show((share * STEPS as f64) as u64, STEPS, format!("reading {file}"));
+    }
+
     /// The run of `scenario` begins.
     pub(crate) fn running(&mut self, scenario: &Scenario) {
         self.started = Instant::now();

@@ -12,7 +12,9 @@ use crate::{Ended, html, said, say, table, tell, warn};
 /// `trimline run`.
 pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
     let mut bar = Bar::reading(progress, &args.file.display().to_string());
-    let scenario = Scenario::load(&args.file, &args.edits.all())?;
+    let scenario = Scenario::load_telling(&args.file, &args.edits.all(), &|file, share| {
+        bar.read(file, share)
+    })?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
     let options = Options {
         trace: Trace {
@@ -22,7 +24,7 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
         check: args.check,
         heap: args.events == Events::Heap,
         eager: args.departures == Departures::Eager,
-        threads: args.threads,
+        threads: args.threads.number(),
         command: command_line(std::env::args().skip(1)),
     };
     if let Some(estimate) = scenario.estimate().filter(Estimate::is_large) {
@@ -61,9 +63,7 @@ pub(crate) fn run_into(
     progress: scenario::OnProgress<'_>,
 ) -> Result<Ran, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
-    // The rows of messages are let go before the page reads them again.
-    let Written { results, violated } = scenario::run(scenario, options, &out, progress)?;
-    let summary = results.summary;
+    let Written { summary, violated } = scenario::run(scenario, options, &out, progress)?;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
     out.commit().map_err(|e| unwritable(&e))?;
     Ok(Ran { summary, violated })

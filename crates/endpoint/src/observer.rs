@@ -2,7 +2,7 @@
 
 use units::{Dur, HostId, MsgKey, Time};
 
-use crate::{FailReason, Job, Packet};
+use crate::{FailReason, Job, Packet, Stat};
 
 /// Receives what happens during a run.
 pub trait Observer {
@@ -15,6 +15,12 @@ pub trait Observer {
     /// A message is over: delivered, failed, or unfinished when the run ended.
     fn message(&mut self, record: &MessageRecord) {
         let _ = record;
+    }
+
+    /// A transport has counted `stat` `times` more for message `key`: a sum that may come in parts,
+    /// also after the message is over, and always before the run is.
+    fn count(&mut self, key: MsgKey, stat: Stat, times: u64) {
+        let _ = (key, stat, times);
     }
 
     /// A piece of work of several messages is over.

@@ -44,6 +44,13 @@ pub trait Endpoint: Send {
         let _ = cx;
     }
 
+    /// No packet of message `key`, which was delivered and acknowledged, is in flight any more, or
+    /// will ever be: what is remembered so that it does not start again may go. The endpoint is
+    /// that of host `me`, one of its ends. Only simulators know such a thing.
+    fn on_over(&mut self, me: HostId, key: MsgKey) {
+        let _ = (me, key);
+    }
+
     /// The next call comes soon: ask ([`crate::prefetch`]) for the memory behind pointers that it
     /// will read first. Environments of many hosts call this, for several hosts in turn. It
     /// changes nothing. Step 0 may read what the endpoint itself holds, step 1 what step 0 has

@@ -53,6 +53,45 @@ pub enum Departures {
     Eager,
 }
 
+/// How many threads a run has, each with a partition of the fabric: no more than it can be cut
+/// into.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threads {
+    /// So many, 1 or more.
+    Fixed(u32),
+    /// As many as pay. The fabric is cut so that partitions have work enough between two meetings;
+    /// whether they meet, or one thread runs them all, is tried out while the run goes on.
+    Auto {
+        /// But no more than this.
+        most: u32,
+        /// How many packet-hops a second of simulated time has, about.
+        hops_per_s: f64,
+    },
+}
+
+/// Packet-hops of a partition between two meetings, at least: some microseconds of work, several
+/// times what a meeting takes. With fewer, partitions also cost one thread more than a whole.
+const WORTH_CUTTING: f64 = 64.0;
+
+impl Threads {
+    /// How many parts the fabric is to be cut into, if none runs ahead of another by more than
+    /// `lookahead`.
+    pub(crate) fn wanted(self, lookahead: Dur) -> u32 {
+        match self {
+            Self::Fixed(threads) => threads.max(1),
+            Self::Auto { most, hops_per_s } => {
+                let hops = hops_per_s * lookahead.as_s_f64();
+                ((hops / WORTH_CUTTING) as u32).clamp(1, most.max(1))
+            }
+        }
+    }
+
+    /// Whether it is tried out if partitions gain by running side by side.
+    pub(crate) fn is_auto(self) -> bool {
+        matches!(self, Self::Auto { .. })
+    }
+}
+
 /// Something that is wrong with a link for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
@@ -184,8 +223,8 @@ pub struct Config {
     pub events: Events,
     /// Lazy or eager departures. No effect on results.
     pub departures: Departures,
-    /// Partitions of the fabric that run in threads of their own, 1 or more. No effect on results.
-    pub threads: u32,
+    /// How many threads. No effect on results.
+    pub threads: Threads,
     /// Stop conditions are checked at multiples of this.
     pub grid: Dur,
     /// The run ends here at the latest.
@@ -199,6 +238,9 @@ pub struct Config {
     pub sample_every: Option<Dur>,
     /// Whether transports' round-trip samples are reported to the observer. No effect on results.
     pub rtts: bool,
+    /// No packet is in flight for longer; [`Dur::MAX`]: nobody knows. Endpoints then remember what
+    /// is over for as long as they would anywhere. No effect on results.
+    pub packet_life: Dur,
     /// Check conservation at every grid step, not only at the end.
     pub check: bool,
 }

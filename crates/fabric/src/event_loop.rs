@@ -271,7 +271,7 @@ mod tests {
 
     use crate::{
         Config, Departures, Encapsulation, Events, Fault, FaultAction, LinkSpec, PfcSpec, Routing,
-        Sim, Topology,
+        Sim, Threads, Topology,
     };
 
     /// A host that does nothing.
@@ -333,13 +333,14 @@ mod tests {
             host_clock: crate::host_clock::HostClock::EXACT,
             events: Events::Wheel,
             departures: Departures::Lazy,
-            threads: 1,
+            threads: Threads::Fixed(1),
             grid: Dur::from_us(10),
             limit: Time(0),
             open_limit: u64::MAX,
             window: (Time::ZERO, Time::NEVER),
             sample_every: None,
             rtts: false,
+            packet_life: Dur::MAX,
             check: false,
         }
     }

@@ -267,8 +267,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         &self.stats
     }
 
-    pub(crate) fn take_per_message(&mut self) -> PerMessageStats {
-        std::mem::take(&mut self.per_message)
+    pub(crate) fn per_message(&mut self) -> &mut PerMessageStats {
+        &mut self.per_message
     }
 
     /// Whether some application has more to submit.
@@ -295,6 +295,11 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     /// What has been placed of message `key` at host `at`; then it is forgotten there.
     pub(crate) fn take_placed(&mut self, at: HostId, key: MsgKey) -> Placed {
         self.hosts[(at.0 - self.first) as usize].reassembly.take(key)
+    }
+
+    /// Message `key` is over for good, for this end too ([`Endpoint::on_over`]).
+    pub(crate) fn forget(&mut self, at: HostId, key: MsgKey) {
+        self.hosts[(at.0 - self.first) as usize].endpoint.on_over(at, key);
     }
 
     /// A message of which something is here that was not taken.

@@ -55,13 +55,13 @@ mod world;
 
 pub use config::{
     Config, ConfigError, Departures, Encapsulation, Encoding, Events, Fault, FaultAction, Pause,
-    PfcSpec, Routing, Watchdog, WatchdogAction,
+    PfcSpec, Routing, Threads, Watchdog, WatchdogAction,
 };
 pub use host_clock::{HostClock, SendJitter};
 pub use livelock::{Recent, RecentKind};
 pub use outcome::{
-    Amount, Conservation, Counted, Counters, Deadlock, End, LinkStats, Outcome, PauseStats,
-    Progress, QueueBytes, Sample, Violated, Violation,
+    Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, PauseStats, Progress,
+    QueueBytes, Sample, Violated, Violation,
 };
 pub use pfc::{check_memory, check_pause, little_headroom};
 pub use sim::Sim;

@@ -104,17 +104,6 @@ impl Counters {
     }
 }
 
-/// What a transport counted for one message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
-    /// The message.
-    pub key: MsgKey,
-    /// What was counted.
-    pub stat: Stat,
-    /// How often.
-    pub times: u64,
-}
-
 /// One directed link over the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
@@ -272,8 +261,6 @@ pub struct Outcome {
     pub packet_hops: u64,
     /// Sums.
     pub counters: Counters,
-    /// Of what the transports counted, what belongs to single messages; by message and kind.
-    pub counted: Vec<Counted>,
     /// What went in and came out.
     pub conservation: Conservation,
     /// Per directed link.

@@ -5,6 +5,10 @@
 //! goes on, and the next trial comes when this one's loss is a small share of the time since. So a
 //! run with threads is never much slower than with one. Only time depends on it: results do not.
 
+//!
+//! Means are compared, not the best: on a busy machine most of the time of one thread is spent
+//! waiting for a processor, and threads that sleep while they wait for one another get more of it.
+
 use std::time::Duration;
 
 /// What is measured at once, and the longest that a trial takes.
@@ -22,6 +26,13 @@ const REMEASURED: u32 = 64;
 const WORTH_IT: u64 = 4;
 /// What threads must take of one thread's time to be worth having.
 const GAIN: f64 = 0.9;
+/// Over which time means are taken: of one thread, whose turns on a busy machine are tens of
+/// milliseconds apart, and of several, whose loss is to be noticed soon.
+const ALONE_OVER: Duration = Duration::from_millis(100);
+const BESIDE_OVER: Duration = Duration::from_millis(10);
+/// How long a trial may lose before it has lost: so long, or so small a share of the run.
+const PATIENCE: Duration = Duration::from_millis(4);
+const PATIENCE_SHARE: u32 = 100;
 
 /// What has been measured, and what follows from it.
 #[derive(Debug)]
@@ -29,10 +40,16 @@ pub(crate) struct Pace {
     partitions: u64,
     /// Partitions run side by side.
     parallel: bool,
+    /// And always do.
+    always: bool,
     /// Not judged yet: all of one kind.
     slice: Slice,
-    /// Nanoseconds of one thread for an event, lately; zero before it is known.
-    alone: f64,
+    /// What one thread has taken lately, and several since they were called.
+    alone: Cost,
+    beside: Cost,
+    /// Since the run began, and since the others were called.
+    elapsed: Duration,
+    called: Duration,
     /// Since the last trial, and how long it is to be before the next.
     since: Duration,
     wait: Duration,
@@ -53,12 +70,21 @@ impl Pace {
         Self {
             partitions: partitions as u64,
             parallel: false,
+            always: false,
             slice: Slice::default(),
-            alone: 0.0,
+            alone: Cost::default(),
+            beside: Cost::default(),
+            elapsed: Duration::ZERO,
+            called: Duration::ZERO,
             since: Duration::ZERO,
             wait: WAIT,
             won: 0,
         }
+    }
+
+    /// Side by side, whatever that costs: as many threads as somebody has asked for.
+    pub(crate) fn always() -> Self {
+        Self { parallel: true, always: true, ..Self::new(0) }
     }
 
     /// Whether partitions are to run side by side.
@@ -68,6 +94,9 @@ impl Pace {
 
     /// So the last slice went.
     pub(crate) fn note(&mut self, slice: Slice) {
+        if self.always {
+            return;
+        }
         self.slice.took += slice.took;
         self.slice.events += slice.events;
         self.slice.rounds += slice.rounds;
@@ -77,26 +106,56 @@ impl Pace {
         }
     }
 
-    fn judge(&mut self, Slice { took, events, rounds }: Slice) {
-        let cost = took.as_nanos() as f64 / events as f64;
+    fn judge(&mut self, slice: Slice) {
+        let Slice { took, events, rounds } = slice;
         let is_full = events >= WORTH_IT * self.partitions * rounds;
+        self.elapsed += took;
         if !self.parallel {
-            // Quick to fall: what makes a slice longer is mostly somebody else.
-            let mean = if self.alone > 0.0 { f64::midpoint(self.alone, cost) } else { cost };
-            self.alone = mean.min(cost);
+            self.alone.add(slice, ALONE_OVER);
+            (self.beside, self.called) = (Cost::default(), Duration::ZERO);
             self.since += took;
             self.parallel = is_full && self.since >= self.wait;
             return;
         }
-        if is_full && cost < GAIN * self.alone {
+        self.called += took;
+        self.beside.add(slice, BESIDE_OVER);
+        let alone = self.beside.events * self.alone.of_event();
+        if is_full && self.beside.took < GAIN * alone {
             (self.wait, self.won) = (WAIT, self.won + 1);
             // Then the next trial comes after one slice.
             self.parallel = !self.won.is_multiple_of(REMEASURED);
             return;
         }
-        let lost = took.saturating_sub(Duration::from_nanos((self.alone * events as f64) as u64));
+        if is_full && self.called < PATIENCE.max(self.elapsed / PATIENCE_SHARE) {
+            return;
+        }
+        let lost = Duration::from_nanos((self.beside.took - alone).max(0.0) as u64);
         (self.parallel, self.since, self.won) = (false, Duration::ZERO, 0);
         self.wait = (2 * self.wait).max(REPAID * lost).min(WAIT_MAX);
+    }
+}
+
+/// What events have taken, those of long ago less and less.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    /// Nanoseconds.
+    took: f64,
+    events: f64,
+}
+
+impl Cost {
+    /// One more slice; what was before counts half once there is more than `over`.
+    fn add(&mut self, slice: Slice, over: Duration) {
+        if self.took > over.as_nanos() as f64 {
+            (self.took, self.events) = (self.took / 2.0, self.events / 2.0);
+        }
+        self.took += slice.took.as_nanos() as f64;
+        self.events += slice.events as f64;
+    }
+
+    /// Nanoseconds for an event.
+    fn of_event(&self) -> f64 {
+        self.took / self.events.max(1.0)
     }
 }
 
@@ -150,6 +209,35 @@ mod tests {
         assert!(spent.as_secs_f64() / alone.as_secs_f64() < 1.05 && !pace.is_parallel());
         let [spent, alone] = spend(&mut pace, (100, 55), 10 * SECOND);
         assert!(alone.as_secs_f64() / spent.as_secs_f64() > 1.3 && pace.wait == WAIT);
+    }
+
+    /// One thread has a tenth of a processor, in turns of 3 ms; of threads that sleep in between,
+    /// some slices go wrong, too, but less time is lost.
+    #[test]
+    fn on_a_busy_machine_the_mean_counts() {
+        let mut pace = Pace::new(2);
+        let (mut spent, mut done, mut turn) = (Duration::ZERO, 0, 0_u32);
+        while spent < 2 * SECOND {
+            turn += 1;
+            let waits = match pace.is_parallel() {
+                true if turn.is_multiple_of(4) => Duration::from_millis(12),
+                false if turn.is_multiple_of(2) => Duration::from_millis(27),
+                _ => Duration::ZERO,
+            };
+            let events = if pace.is_parallel() { 36_000 } else { 20_000 };
+            pace.note(Slice { took: SLICE + waits, events, rounds: events / 100 });
+            spent += SLICE + waits;
+            done += events;
+        }
+        let alone = spent.as_secs_f64() / 15.5e-3 * 20_000.0;
+        assert!(done as f64 > 4.0 * alone, "{done} events; one thread: {alone}");
+    }
+
+    #[test]
+    fn who_has_asked_for_threads_has_them() {
+        let mut pace = Pace::always();
+        spend(&mut pace, (100, 50_000), SECOND);
+        assert!(pace.is_parallel());
     }
 
     #[test]

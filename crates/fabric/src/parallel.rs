@@ -7,12 +7,12 @@
 //! of mailboxes, for rounds of either parity, so that a quick partition does not fill what a slow
 //! one is still emptying.
 //!
-//! Where meeting costs more than it gains, one thread runs all partitions in series, in the same
-//! rounds, and the others sleep ([`Pace`] says when).
+//! Where it is to be found out whether that pays, one thread runs all partitions in series, in the
+//! same rounds, while meeting costs more than it gains, and the others sleep ([`Pace`] says when).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use units::{Dur, Time};
 
@@ -52,7 +52,8 @@ pub(crate) struct Rounds<'o, const WATCHED: bool> {
 }
 
 impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
-    pub(crate) fn new(parts: usize, lookahead: Dur) -> Self {
+    /// `auto`: one thread runs all where that is quicker.
+    pub(crate) fn new(parts: usize, lookahead: Dur, auto: bool) -> Self {
         let mailboxes = || (0..parts * parts).map(|_| Mutex::default()).collect();
         let full = || (0..parts * parts).map(|_| AtomicBool::new(false)).collect();
         let next = || (0..parts).map(|_| AtomicU64::new(0)).collect();
@@ -68,7 +69,7 @@ impl<'o, const WATCHED: bool> Rounds<'o, WATCHED> {
             broken: [AtomicBool::new(false), AtomicBool::new(false)],
             done: AtomicU64::new(0),
             over: [AtomicBool::new(false), AtomicBool::new(false)],
-            pace: Mutex::new(Pace::new(parts)),
+            pace: Mutex::new(if auto { Pace::new(parts) } else { Pace::always() }),
         }
     }
 
@@ -306,12 +307,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Abandoned;
 
-/// Where threads meet. Rounds take microseconds, so waiting is spinning for a while, and sleep
-/// after that, or at once if there are more threads than processors. Never giving way to others: on
-/// a busy machine that is a turn of theirs, milliseconds, each time.
+/// Where threads meet. Rounds take microseconds, and so does being woken. So whoever comes first
+/// spins for a moment, as long as that has paid: until the others come. On a busy machine they do
+/// not, for they wait for a processor, perhaps for the one that spins. Then the next spins are
+/// shorter, down to none, and waiting is sleep; they grow again once sleeps turn out to be short.
 struct Barrier {
     threads: usize,
-    spins: u32,
+    /// How often to look before falling asleep.
+    spins: AtomicU32,
     arrived: AtomicUsize,
     generation: AtomicUsize,
     /// A thread has panicked and will not come.
@@ -333,15 +336,18 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// Some tens of microseconds.
+/// The most: some tens of microseconds.
 const SPINS: u32 = 2000;
+/// The fewest that are not none.
+const SPINS_MIN: u32 = 60;
+/// A sleep that is shorter would not have been one with [`SPINS`].
+const SHORT: Duration = Duration::from_micros(30);
 
 impl Barrier {
     fn new(threads: usize) -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             threads,
-            spins: if threads > processors { 0 } else { SPINS },
+            spins: AtomicU32::new(SPINS),
             arrived: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
             abandoned: AtomicBool::new(false),
@@ -363,13 +369,21 @@ impl Barrier {
             self.wake_all();
             return Ok(());
         }
-        for _ in 0..self.spins {
+        // Threads that write here at once may lose a change: the next one makes up for it.
+        let spins = self.spins.load(Ordering::Relaxed);
+        for _ in 0..spins {
             if !self.is_closed(generation)? {
+                self.spins.store((2 * spins).min(SPINS), Ordering::Relaxed);
                 return Ok(());
             }
             std::hint::spin_loop();
         }
-        self.sleep(generation)
+        let fallen_asleep = Instant::now();
+        self.sleep(generation)?;
+        let fewer = if spins > SPINS_MIN { spins / 2 } else { 0 };
+        let next = if fallen_asleep.elapsed() < SHORT { (2 * spins).max(SPINS_MIN) } else { fewer };
+        self.spins.store(next.min(SPINS), Ordering::Relaxed);
+        Ok(())
     }
 
     /// Whether not all have come to the meeting `generation`.
@@ -406,7 +420,6 @@ impl Barrier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     /// Have another thread wait until it sleeps, then do `what`. What the other's waiting has come
     /// to.
@@ -420,6 +433,25 @@ mod tests {
             what(&barrier);
             other.join().unwrap()
         })
+    }
+
+    /// Meet so often, the other thread each time so late. How often the first then spins.
+    fn spins_after(meetings: u32, late: Duration) -> u32 {
+        let barrier = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..meetings).for_each(|_| barrier.wait().unwrap()));
+            for _ in 0..meetings {
+                std::thread::sleep(late);
+                barrier.wait().unwrap();
+            }
+        });
+        barrier.spins.load(Ordering::Relaxed)
+    }
+
+    /// What a busy machine does to threads: they come late, milliseconds.
+    #[test]
+    fn who_waits_long_soon_sleeps_at_once() {
+        assert_eq!(spins_after(12, Duration::from_millis(3)), 0);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::ops::{Range, RangeInclusive};
 
 use units::{Dur, HostId, Rate};
 
+use crate::config::Threads;
 use crate::topology::{Node, Tier, Topology};
 
 /// Who owns what.
@@ -26,22 +27,28 @@ pub(crate) struct Partitioning {
 const LOOKAHEAD_MIN: Dur = Dur::from_ns(100);
 
 impl Partitioning {
-    /// At most `wanted` partitions; fewer where the fabric has no more to cut, and one where some
-    /// link across the cut, or a signal between applications (the shortest takes `signals`), is too
-    /// quick. `rates` are those of each link during the run.
+    /// At most as many partitions as `threads` wants; fewer where the fabric has no more to cut,
+    /// and one where some link across the cut, or a signal between applications (the shortest
+    /// takes `signals`), is too quick. `rates` are those of each link during the run.
     pub(crate) fn new(
         topology: &Topology,
         rates: &[RangeInclusive<Rate>],
-        wanted: u32,
+        threads: Threads,
         signals: Option<Dur>,
     ) -> Self {
-        let cut = Self::blocks(topology, rates, wanted.clamp(1, topology.racks().max(1)));
-        let links = cut.lookahead.into_iter().chain(signals);
-        match links.min() {
-            Some(lookahead) if cut.parts > 1 && lookahead >= LOOKAHEAD_MIN => {
-                Self { lookahead: Some(lookahead), ..cut }
+        let most = topology.racks().max(1);
+        let mut parts = most.min(threads.wanted(Dur::MAX));
+        loop {
+            let mut cut = Self::blocks(topology, rates, parts);
+            cut.lookahead = cut.lookahead.into_iter().chain(signals).min().filter(|_| parts > 1);
+            let wanted = match cut.lookahead {
+                Some(lookahead) if lookahead >= LOOKAHEAD_MIN => threads.wanted(lookahead),
+                _ => 1,
+            };
+            if wanted >= parts {
+                return cut;
             }
-            _ => Self::blocks(topology, rates, 1),
+            parts = wanted;
         }
     }
 
@@ -113,7 +120,7 @@ mod tests {
     const LINK: LinkSpec = LinkSpec { rate: Rate(10_000_000_000), delay: Dur(1_000_000) };
 
     fn cut(topology: &Topology, wanted: u32, signals: Option<Dur>) -> Partitioning {
-        Partitioning::new(topology, &faults::rates(topology, &[]), wanted, signals)
+        Partitioning::new(topology, &faults::rates(topology, &[]), Threads::Fixed(wanted), signals)
     }
 
     #[test]
@@ -162,6 +169,19 @@ mod tests {
         assert_eq!(signals(Dur::from_ns(500)).lookahead, Some(Dur::from_ns(500)));
     }
 
+    /// As many parts as have work between two meetings, which are a microsecond apart here.
+    #[test]
+    fn what_has_little_to_do_is_not_cut() {
+        let tree = Topology::fat_tree(8, 1, LINK).unwrap();
+        let parts = |most, hops_per_us: f64| {
+            let threads = Threads::Auto { most, hops_per_s: hops_per_us * 1e6 };
+            Partitioning::new(&tree, &faults::rates(&tree, &[]), threads, None).parts
+        };
+        assert_eq!([0.0, 10.0, 120.0].map(|hops| parts(8, hops)), [1; 3]);
+        assert_eq!([140.0, 300.0, 600.0, 1e9].map(|hops| parts(8, hops)), [2, 4, 8, 8]);
+        assert_eq!((parts(1, 1e9), parts(3, f64::INFINITY)), (1, 3));
+    }
+
     /// A fault may quicken a link: then its packets come sooner.
     #[test]
     fn the_lookahead_is_that_of_the_quickest_rate_of_the_run() {
@@ -171,7 +191,8 @@ mod tests {
         let quick = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(8_000_000_000_000)));
         let slow = Fault::new(Time(1), uplink, FaultAction::Rate(Rate(1_000_000)));
         let lookahead = |fault| {
-            Partitioning::new(&leaves, &faults::rates(&leaves, &[fault]), 2, None).lookahead
+            Partitioning::new(&leaves, &faults::rates(&leaves, &[fault]), Threads::Fixed(2), None)
+                .lookahead
         };
         assert_eq!(lookahead(quick), Some(LINK.delay + Dur(1)));
         assert_eq!(lookahead(slow), Some(LINK.delay + LINK.rate.serialise(1)));

@@ -7,7 +7,8 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::MsgKey;
 
-use crate::outcome::Counted;
+/// So many counts are kept; then they are handed over, so that they do not grow with the run.
+const MANY: usize = 1 << 15;
 
 /// Counts by message and kind.
 #[derive(Debug, Default)]
@@ -18,41 +19,12 @@ impl PerMessageStats {
         *self.0.entry((key, stat)).or_default() += 1;
     }
 
-    /// All counts, by message and kind. The two ends of a message may be in different partitions.
-    pub(crate) fn sum(parts: impl Iterator<Item = Self>) -> Vec<Counted> {
-        let mut all = Self::default();
-        for ((key, stat), times) in parts.flat_map(|part| part.0) {
-            *all.0.entry((key, stat)).or_default() += times;
-        }
-        let counted = all.0.into_iter().map(|((key, stat), times)| Counted { key, stat, times });
-        let mut counted: Vec<Counted> = counted.collect();
-        counted.sort_unstable_by_key(|counted| (counted.key, counted.stat));
-        counted
+    pub(crate) fn is_many(&self) -> bool {
+        self.0.len() >= MANY
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use units::{HostId, MsgId};
-
-    #[test]
-    fn the_counts_of_both_ends_are_one() {
-        let key = |src, id| MsgKey { src: HostId(src), id: MsgId(id) };
-        let (mut sender, mut receiver) = (PerMessageStats::default(), PerMessageStats::default());
-        for (src, id) in [(2, 0), (1, 7), (2, 0)] {
-            sender.count(key(src, id), Stat::Retransmission);
-        }
-        receiver.count(key(2, 0), Stat::Duplicate);
-        receiver.count(key(1, 7), Stat::Retransmission);
-        let counted = |key, stat, times| Counted { key, stat, times };
-        assert_eq!(
-            PerMessageStats::sum([receiver, sender].into_iter()),
-            [
-                counted(key(1, 7), Stat::Retransmission, 2),
-                counted(key(2, 0), Stat::Retransmission, 2),
-                counted(key(2, 0), Stat::Duplicate, 1),
-            ]
-        );
+    /// All counts, in no order that means anything; then there are none.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = ((MsgKey, Stat), u64)> {
+        self.0.drain()
     }
 }

@@ -1,14 +1,15 @@
 //! A run: partitions put together, driven from grid step to grid step, and summed up at the end.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use endpoint::{App, Endpoint, JobRecord, RttRecord};
-use units::{Dur, MsgKey, Time};
+use units::{Dur, HostId, MsgKey, Time};
 
 use crate::build::{self, Common};
 use crate::check::check;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Threads};
 use crate::digest;
 use crate::encoding::Tables;
 use crate::event_loop::EventLoop;
@@ -51,6 +52,8 @@ pub(crate) struct Run<'o, const WATCHED: bool> {
     /// Everything before this has happened.
     now: Time,
     messages: MessageTable,
+    /// Messages that are over, each with its receiver, and from when on no packet of it is about.
+    leaving: VecDeque<(Time, MsgKey, HostId)>,
     /// Scratch: what hosts have reported.
     reports: Vec<Report>,
     /// Scratch: what applications have reported.
@@ -75,7 +78,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             return Err(ConfigError(format!("the failed links leave no path from {a} to {b}")));
         }
         // Packets are observed in one order only.
-        let wanted = if WATCHED { 1 } else { config.threads };
+        let wanted = if WATCHED { Threads::Fixed(1) } else { config.threads };
         let rates = faults::rates(&topology, &config.faults);
         let signals = apps.iter().filter_map(|app| app.signal_delay()).min();
         let partitioning = Partitioning::new(&topology, &rates, wanted, signals);
@@ -93,10 +96,12 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         };
         Ok(Self {
             loops: (0..parts).map(&mut event_loop).collect(),
-            rounds: lookahead.map(|time| Arc::new(Rounds::new(parts as usize, time))),
+            rounds: lookahead
+                .map(|time| Arc::new(Rounds::new(parts as usize, time, wanted.is_auto()))),
             observer: Some(observer),
             now: Time::ZERO,
             messages: MessageTable::new(window),
+            leaving: VecDeque::new(),
             reports: Vec::new(),
             jobs: Vec::new(),
             rtts: Vec::new(),
@@ -258,10 +263,18 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         for event_loop in &mut self.loops {
             event_loop.part_mut().hosts_mut().take_reports(&mut self.reports);
         }
+        self.forget_leaving();
         self.reports.sort_unstable_by_key(Report::order);
+        let life = self.world.config.packet_life;
         for report in &self.reports {
             match self.messages.enter(report) {
-                Ok(Some(record)) => self.observer.iter_mut().for_each(|o| o.message(&record)),
+                Ok(Some(record)) => {
+                    self.observer.iter_mut().for_each(|o| o.message(&record));
+                    let gone = report.at.saturating_add(life);
+                    if gone < Time::NEVER {
+                        self.leaving.push_back((gone, record.key, record.dst));
+                    }
+                }
                 Ok(None) => {}
                 Err(what) => {
                     let violation = Violation::new(report.at, Some(report.key), what);
@@ -272,6 +285,32 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         self.reports.clear();
         self.report_jobs();
         self.report_rtts();
+        self.report_counts(PerMessageStats::is_many);
+    }
+
+    /// Tell both ends of the messages of which no packet can come any more: so what they remember
+    /// does not grow with the run.
+    fn forget_leaving(&mut self) {
+        let is_past = |leaving: &mut (Time, MsgKey, HostId)| leaving.0 < self.now;
+        while let Some((_, key, dst)) = self.leaving.pop_front_if(is_past) {
+            for host in [key.src, dst] {
+                let owner = self.world.partitioning.host_owner(host);
+                self.loops[owner as usize].part_mut().hosts_mut().forget(host, key);
+            }
+        }
+    }
+
+    /// Hand on what transports have counted for single messages, of the partitions of which
+    /// `is_due` says so. Sums have no order.
+    fn report_counts(&mut self, is_due: fn(&PerMessageStats) -> bool) {
+        for event_loop in &mut self.loops {
+            let counts = event_loop.part_mut().hosts_mut().per_message();
+            if is_due(counts) {
+                for ((key, stat), times) in counts.take() {
+                    self.observer.iter_mut().for_each(|o| o.count(key, stat, times));
+                }
+            }
+        }
     }
 
     /// Hand on what applications have reported, in the order of time and host.
@@ -485,9 +524,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         let conservation = self.conservation();
         self.parts_mut().for_each(|part| part.network_mut().drop_packets());
         let links = self.links();
-        let per_message = self.parts_mut().map(|part| part.hosts_mut().take_per_message());
+        self.report_counts(|_| true);
         Outcome {
-            counted: PerMessageStats::sum(per_message),
             digest: self.digest(),
             now: self.now,
             events: self.events(),

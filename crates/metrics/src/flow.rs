@@ -1,11 +1,13 @@
 //! [`FlowRow`]: a message and what became of it, one row of `flows.parquet`.
 
+use std::io;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use units::{Dur, Time};
 
-use crate::table::{read_each, read_table, write_table};
-use crate::{Columns, FileError, Row, StagedFile};
+use crate::table::{read_each, read_table};
+use crate::{Columns, FileError, Pack, Row, Sorted, StagedFile, TableWriter};
 
 /// Why a message was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,13 +186,38 @@ impl Row for FlowRow {
     }
 }
 
-/// Writes `flows.parquet`: one row per message, sorted by (src, msg).
+impl Pack for FlowRow {
+    type Key = (u32, u64);
+
+    fn key(&self) -> (u32, u64) {
+        (self.src, self.msg)
+    }
+
+    fn pack(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        packed().pack(&mut self.clone(), out)
+    }
+
+    fn unpack(bytes: &mut &[u8]) -> io::Result<Self> {
+        let mut row = Self::default();
+        packed().unpack(&mut row, bytes)?;
+        Ok(row)
+    }
+}
+
+/// The columns, put together once: a row is packed for each message.
+fn packed() -> &'static Columns<FlowRow> {
+    static COLUMNS: LazyLock<Columns<FlowRow>> = LazyLock::new(FlowRow::columns);
+    &COLUMNS
+}
+
+/// Writes `flows.parquet`: one row per message, by (src, msg).
 ///
 /// # Errors
-/// The file cannot be written.
-pub fn write_flows(file: StagedFile, rows: &mut [FlowRow]) -> Result<(), FileError> {
-    rows.sort_unstable_by_key(|r| (r.src, r.msg));
-    write_table(file, rows.iter().copied())
+/// The file cannot be written, or the rows not be read.
+pub fn write_flows(file: StagedFile, rows: &Sorted<FlowRow>) -> Result<(), FileError> {
+    let mut table = TableWriter::new(file)?;
+    rows.iter()?.try_for_each(|row| table.push(row?))?;
+    table.finish()
 }
 
 /// All rows of a `flows.parquet`, in file order.
@@ -204,15 +231,18 @@ pub fn read_flows(path: &Path) -> Result<Vec<FlowRow>, FileError> {
 /// Hands the rows of a `flows.parquet` to `each`, a group at a time: there may be millions.
 ///
 /// # Errors
-/// The file is missing, broken, or lacks a column.
-pub fn read_each_flow(path: &Path, each: impl FnMut(&[FlowRow])) -> Result<(), FileError> {
+/// The file is missing, broken, or lacks a column; or that of `each`.
+pub fn read_each_flow(
+    path: &Path,
+    each: impl FnMut(&[FlowRow]) -> Result<(), FileError>,
+) -> Result<(), FileError> {
     read_each(path, each)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OutputDir;
+    use crate::{OutputDir, Sorter};
 
     fn row(src: u32, msg: u64) -> FlowRow {
         let start = Time(msg * 1_000 + 1);
@@ -243,14 +273,32 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let out = OutputDir::create(dir.path()).unwrap();
         // More than one row group, in an order that no reader should see.
-        let mut rows: Vec<FlowRow> =
-            (0..20_000).flat_map(|msg| [row(2, msg), row(0, msg), row(1, msg)]).collect();
-        write_flows(out.file("flows.parquet").unwrap(), &mut rows).unwrap();
+        let rows = (0..20_000).flat_map(|msg| [row(2, msg), row(0, msg), row(1, msg)]);
+        let mut sorter = Sorter::new(None);
+        rows.for_each(|row| sorter.push(row).unwrap());
+        write_flows(out.file("flows.parquet").unwrap(), &sorter.sort().unwrap()).unwrap();
         out.commit().unwrap();
         let read = read_flows(&dir.path().join("flows.parquet")).unwrap();
         assert_eq!(read.len(), 60_000);
         assert!(read.is_sorted_by_key(|r| (r.src, r.msg)));
         assert!(read.iter().all(|r| *r == row(r.src, r.msg)), "every value survives");
+    }
+
+    #[test]
+    fn a_packed_row_comes_back_whole() {
+        let largest = FlowRow { start: Time(i64::MAX as u64), placed: 1 << 62, ..row(9, 1 << 40) };
+        for row in (0..300).map(|msg| row(u32::MAX - 1, msg)).chain([largest]) {
+            let mut bytes = Vec::new();
+            row.pack(&mut bytes).unwrap();
+            assert!(bytes.len() < 128, "{}", bytes.len());
+            let mut left = &bytes[..];
+            assert_eq!(FlowRow::unpack(&mut left).unwrap(), row);
+            assert!(left.is_empty());
+            let mut cut = &bytes[..bytes.len() - 1];
+            assert!(FlowRow::unpack(&mut cut).is_err(), "cut off");
+        }
+        let too_large = FlowRow { start: Time(u64::MAX), ..FlowRow::default() };
+        assert!(too_large.pack(&mut Vec::new()).is_err());
     }
 
     #[test]

@@ -1,20 +1,21 @@
-//! [`fold_flows`]: what the messages of a run say about it.
+//! [`FlowFold`]: what the messages of a run say about it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use units::{Rate, Time};
+use units::{Dur, Rate, Time};
 
-use crate::statistics::{Moments, nearest_rank};
+use crate::statistics::{Moments, Values, nearest_rank};
 use crate::{
-    Deadlines, Distribution, Failed, Failure, FctUs, FlowGoodput, FlowRow, FlowStats, Measured,
-    Messages, SizeBucket,
+    Deadlines, Distribution, Failed, Failure, FctUs, FileError, FlowGoodput, FlowRow, FlowStats,
+    Measured, Messages, SizeBucket,
 };
 
 /// Bounds of the size buckets, in bytes.
 const SIZE_BOUNDS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Below this many completed messages the 99th percentile (nearest rank) is the slowest of them.
-const ENOUGH_FOR_P99: usize = 100;
+const ENOUGH_FOR_P99: u64 = 100;
 
 /// The measurement window: messages submitted at `from <= t < to` are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,74 +39,212 @@ impl Window {
     }
 }
 
-/// Folds the messages of a run into [`FlowStats`] (which defines every number) and the warnings
-/// that follow from them. `receiver_rate` is the sum of a host's link rates. The order of the rows
-/// matters only to the last bits of means: give them sorted, as in `flows.parquet`.
-pub fn fold_flows(
-    rows: &[FlowRow],
+/// Folds the messages of a run, one after the other, into [`FlowStats`] (which defines every
+/// number) and the warnings that follow from them. Their order matters only to the last bits of
+/// means: give them as in `flows.parquet`.
+#[derive(Debug)]
+pub struct FlowFold {
     window: Window,
-    receiver_rate: impl Fn(u32) -> Rate,
-) -> (FlowStats, Vec<String>) {
-    let done: Vec<&FlowRow> = done(rows).collect();
-    let goodput_gbps = goodput(rows.iter().map(|r| r.placed_in_window).sum(), window);
-    let measured =
-        |of: fn(&FlowRow) -> bool| rows.iter().filter(|r| r.measured && of(r)).count() as u64;
-    let stats = FlowStats {
-        messages: messages(rows),
-        deadlines: deadlines(rows),
-        fct_us: completion_times(&done),
-        slowdown: distribution(done.iter().filter_map(|r| r.slowdown()).collect()),
-        slowdown_by_size: by_size(&done),
-        last_completion_us: rows.iter().filter_map(|r| r.finish).max().map(Time::as_us_f64),
-        goodput_gbps,
-        utilization: goodput_gbps.and_then(|g| utilization(g, rows, window, receiver_rate)),
-        measured: Measured {
-            from_us: window.from.as_us_f64(),
-            to_us: window.to.as_us_f64(),
-            unfinished: measured(FlowRow::is_unfinished),
-            failed: measured(FlowRow::has_failed),
-        },
-        flow_goodput_gbps: flow_goodput(&long_flow_goodputs(rows, window)),
-    };
-    let warnings = warnings(rows, &done, &stats, window);
-    (stats, warnings)
+    counts: Counts,
+    deadlines: Deadlines,
+    fct_us: Values,
+    slowdown: Values,
+    by_size: [Values; SIZE_BOUNDS.len() + 1],
+    last_completion: Option<Time>,
+    placed_in_window: u64,
+    /// Who some message in flight during the window is addressed to.
+    receivers: BTreeSet<u32>,
+    /// Of those that are long only: there are as many as in flight when the window begins.
+    long_goodputs: Vec<f64>,
+    backlog: Backlog,
 }
 
-fn messages(rows: &[FlowRow]) -> Messages {
-    let measured: Vec<&FlowRow> = rows.iter().filter(|r| r.measured).collect();
-    let mean = |count: fn(&FlowRow) -> u32| {
-        let sum: u64 = measured.iter().map(|r| u64::from(count(r))).sum();
-        (!measured.is_empty()).then(|| sum as f64 / measured.len() as f64)
-    };
-    Messages {
-        submitted: rows.len() as u64,
-        completed: rows.iter().filter(|r| r.finish.is_some()).count() as u64,
-        failed: failed(rows),
-        with_timeout: mean(|r| r.timeouts.min(1)),
-        timeouts: mean(|r| r.timeouts),
-        fast_retransmits: mean(|r| r.fast_retransmits),
-        spurious_fast_retransmits: mean(|r| r.spurious_fast_retransmits),
+/// How many messages there are of which kind.
+#[derive(Debug, Default)]
+struct Counts {
+    submitted: u64,
+    completed: u64,
+    failed: Failed,
+    measured: u64,
+    measured_unfinished: u64,
+    measured_failed: u64,
+    /// Of the measured ones that failed, those that their transport gave up.
+    given_up: u64,
+    /// Sums over the measured ones.
+    with_timeout: u64,
+    timeouts: u64,
+    fast_retransmits: u64,
+    spurious_fast_retransmits: u64,
+    faster_than_ideal: u64,
+}
+
+impl FlowFold {
+    /// Of messages of which those submitted in `window` are measured. With many of them it writes
+    /// to `dir`, if there is one ([`Sorter`](crate::Sorter)).
+    #[must_use]
+    pub fn new(window: Window, dir: Option<&Path>) -> Self {
+        Self {
+            window,
+            counts: Counts::default(),
+            deadlines: Deadlines::default(),
+            fct_us: Values::new(dir),
+            slowdown: Values::new(dir),
+            by_size: std::array::from_fn(|_| Values::new(dir)),
+            last_completion: None,
+            placed_in_window: 0,
+            receivers: BTreeSet::new(),
+            long_goodputs: Vec::new(),
+            backlog: Backlog::new(window),
+        }
+    }
+
+    /// One more message.
+    ///
+    /// # Errors
+    /// `dir` cannot be written.
+    pub fn add(&mut self, row: &FlowRow) -> Result<(), FileError> {
+        self.counts.add(row);
+        self.backlog.add(row);
+        self.last_completion = self.last_completion.max(row.finish);
+        self.placed_in_window += row.placed_in_window;
+        if self.window.meets(row) {
+            self.receivers.insert(row.dst);
+        }
+        self.long_goodputs.extend(long_flow_goodput(row, self.window));
+        match row.in_time().filter(|_| row.measured) {
+            Some(true) => self.deadlines.met += 1,
+            Some(false) => self.deadlines.missed += 1,
+            None => {}
+        }
+        if is_done(row) {
+            self.fct_us.extend(row.fct().map(Dur::as_us_f64))?;
+            let slowdown = row.slowdown();
+            self.slowdown.extend(slowdown)?;
+            if let Some(size) = row.size {
+                let bucket = SIZE_BOUNDS.partition_point(|&bound| bound <= size);
+                self.by_size[bucket].extend(slowdown)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What they say. `receiver_rate` is the sum of a host's link rates.
+    ///
+    /// # Errors
+    /// `dir` cannot be read or written.
+    pub fn finish(
+        mut self,
+        receiver_rate: impl Fn(u32) -> Rate,
+    ) -> Result<(FlowStats, Vec<String>), FileError> {
+        self.long_goodputs.sort_unstable_by(f64::total_cmp);
+        let Self { window, counts, .. } = &self;
+        let goodput_gbps = goodput(self.placed_in_window, *window);
+        let gbps: f64 = self.receivers.iter().map(|&host| receiver_rate(host).as_gbps_f64()).sum();
+        let mut stats = FlowStats {
+            messages: counts.messages(),
+            deadlines: self.deadlines,
+            last_completion_us: self.last_completion.map(Time::as_us_f64),
+            goodput_gbps,
+            utilization: goodput_gbps.filter(|_| gbps > 0.0).map(|g| g / gbps),
+            measured: Measured {
+                from_us: window.from.as_us_f64(),
+                to_us: window.to.as_us_f64(),
+                unfinished: counts.measured_unfinished,
+                failed: counts.measured_failed,
+            },
+            flow_goodput_gbps: flow_goodput(&self.long_goodputs),
+            ..FlowStats::default()
+        };
+        let warnings = self.warnings(&stats);
+        stats.fct_us = self.fct_us.completion_times()?;
+        stats.slowdown = self.slowdown.distribution()?;
+        stats.slowdown_by_size = buckets(self.by_size)?;
+        Ok((stats, warnings))
+    }
+
+    fn warnings(&self, stats: &FlowStats) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let Counts { measured_unfinished: unfinished, given_up, faster_than_ideal, .. } =
+            self.counts;
+        if unfinished > 0 {
+            warnings.push(format!(
+                "{unfinished} of the measured messages had not completed when the run ended: the \
+                 completion times and slowdowns leave out what was slowest"
+            ));
+        }
+        if given_up > 0 {
+            let Failed { timed_out, refused, .. } = stats.messages.failed;
+            warnings.push(format!(
+                "{given_up} of the measured messages were given up by their transport (of all, \
+                 {timed_out} timed out, {refused} refused): the completion times and slowdowns \
+                 leave them out"
+            ));
+        }
+        warnings.extend(self.backlog.warning());
+        let done = self.fct_us.count();
+        if done > 0 && done < ENOUGH_FOR_P99 {
+            warnings.push(format!(
+                "only {done} measured messages completed: the p99 is the maximum (measure longer, \
+                 or over several seeds)"
+            ));
+        }
+        if faster_than_ideal > 0 {
+            warnings.push(format!(
+                "{faster_than_ideal} messages completed faster than the ideal: the ideal \
+                 completion time does not bound this scenario, do not trust its slowdowns"
+            ));
+        }
+        if !self.receivers.is_empty() && stats.goodput_gbps.is_none_or(|g| g == 0.0) {
+            warnings.push("not a byte was delivered inside the measurement window".to_owned());
+        }
+        warnings
     }
 }
 
-fn failed(rows: &[FlowRow]) -> Failed {
-    let mut failed = Failed::default();
-    for why in rows.iter().filter(|r| r.has_failed()).filter_map(|r| r.failed) {
-        failed.total += 1;
-        *match why {
-            Failure::TimedOut => &mut failed.timed_out,
-            Failure::Refused => &mut failed.refused,
-            Failure::Cancelled => &mut failed.cancelled,
-            Failure::Forgotten => &mut failed.forgotten,
-        } += 1;
+impl Counts {
+    fn add(&mut self, row: &FlowRow) {
+        self.submitted += 1;
+        self.completed += u64::from(row.finish.is_some());
+        if let Some(why) = row.failed.filter(|_| row.has_failed()) {
+            self.failed.total += 1;
+            *match why {
+                Failure::TimedOut => &mut self.failed.timed_out,
+                Failure::Refused => &mut self.failed.refused,
+                Failure::Cancelled => &mut self.failed.cancelled,
+                Failure::Forgotten => &mut self.failed.forgotten,
+            } += 1;
+        }
+        if row.measured {
+            self.add_measured(row);
+        }
     }
-    failed
-}
 
-fn deadlines(rows: &[FlowRow]) -> Deadlines {
-    let of_measured = rows.iter().filter(|r| r.measured).filter_map(FlowRow::in_time);
-    let (met, missed): (Vec<bool>, Vec<bool>) = of_measured.partition(|&in_time| in_time);
-    Deadlines { met: met.len() as u64, missed: missed.len() as u64 }
+    fn add_measured(&mut self, row: &FlowRow) {
+        // Whoever cancels messages knows of it, and no transport has given up what a NIC forgot.
+        let other = [Some(Failure::Cancelled), Some(Failure::Forgotten)];
+        self.measured += 1;
+        self.measured_unfinished += u64::from(row.is_unfinished());
+        self.measured_failed += u64::from(row.has_failed());
+        self.given_up += u64::from(row.has_failed() && !other.contains(&row.failed));
+        self.with_timeout += u64::from(row.timeouts.min(1));
+        self.timeouts += u64::from(row.timeouts);
+        self.fast_retransmits += u64::from(row.fast_retransmits);
+        self.spurious_fast_retransmits += u64::from(row.spurious_fast_retransmits);
+        self.faster_than_ideal += u64::from(row.fct().is_some_and(|fct| fct < row.ideal));
+    }
+
+    fn messages(&self) -> Messages {
+        let mean = |sum: u64| (self.measured > 0).then(|| sum as f64 / self.measured as f64);
+        Messages {
+            submitted: self.submitted,
+            completed: self.completed,
+            failed: self.failed,
+            with_timeout: mean(self.with_timeout),
+            timeouts: mean(self.timeouts),
+            fast_retransmits: mean(self.fast_retransmits),
+            spurious_fast_retransmits: mean(self.spurious_fast_retransmits),
+        }
+    }
 }
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {
@@ -113,69 +252,57 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// The measured messages that completed.
-fn done(rows: &[FlowRow]) -> impl Iterator<Item = &FlowRow> {
-    rows.iter().filter(|r| r.measured && r.finish.is_some())
+/// Whether it is measured and has completed.
+fn is_done(row: &FlowRow) -> bool {
+    row.measured && row.finish.is_some()
 }
 
 /// Completion times of measured messages in microseconds, ascending.
 #[must_use]
 pub fn fct_us(rows: &[FlowRow]) -> Vec<f64> {
-    sorted(done(rows).filter_map(|r| Some(r.fct()?.as_us_f64())).collect())
+    let done = rows.iter().filter(|r| is_done(r));
+    sorted(done.filter_map(|r| Some(r.fct()?.as_us_f64())).collect())
 }
 
 /// Times from submission until the sender knows that it is complete, of measured messages in
 /// microseconds, ascending.
 #[must_use]
 pub fn acked_us(rows: &[FlowRow]) -> Vec<f64> {
-    sorted(done(rows).filter_map(|r| Some(r.acked?.since(r.start).as_us_f64())).collect())
+    let done = rows.iter().filter(|r| is_done(r));
+    sorted(done.filter_map(|r| Some(r.acked?.since(r.start).as_us_f64())).collect())
 }
 
 /// Slowdowns of measured messages, ascending.
 #[must_use]
 pub fn slowdowns(rows: &[FlowRow]) -> Vec<f64> {
-    sorted(done(rows).filter_map(FlowRow::slowdown).collect())
+    sorted(rows.iter().filter(|r| is_done(r)).filter_map(FlowRow::slowdown).collect())
 }
 
-pub(crate) fn completion_times(done: &[&FlowRow]) -> FctUs {
-    let values: Vec<f64> = done.iter().filter_map(|r| Some(r.fct()?.as_us_f64())).collect();
-    let moments: Moments = values.iter().copied().collect();
-    let values = sorted(values);
-    FctUs {
-        mean: moments.mean(),
-        p50: nearest_rank(&values, 500),
-        p90: nearest_rank(&values, 900),
-        p99: nearest_rank(&values, 990),
-        max: values.last().copied(),
-        stdev: moments.stdev(),
+impl Values {
+    /// As the completion times that they are.
+    pub(crate) fn completion_times(self) -> Result<FctUs, FileError> {
+        let moments = self.moments();
+        let [p50, p90, p99, max] = self.sort()?.at([500, 900, 990, 1000])?;
+        Ok(FctUs { mean: moments.mean(), p50, p90, p99, max, stdev: moments.stdev() })
+    }
+
+    pub(crate) fn distribution(self) -> Result<Distribution, FileError> {
+        let mean = self.moments().mean();
+        let [p50, p99] = self.sort()?.at([500, 990])?;
+        Ok(Distribution { mean, p50, p99 })
     }
 }
 
-pub(crate) fn distribution(values: Vec<f64>) -> Distribution {
-    let moments: Moments = values.iter().copied().collect();
-    let values = sorted(values);
-    Distribution {
-        mean: moments.mean(),
-        p50: nearest_rank(&values, 500),
-        p99: nearest_rank(&values, 990),
-    }
-}
-
-fn by_size(done: &[&FlowRow]) -> Vec<SizeBucket> {
-    let mut buckets: [Vec<f64>; SIZE_BOUNDS.len() + 1] = Default::default();
-    for row in done {
-        if let (Some(size), Some(slowdown)) = (row.size, row.slowdown()) {
-            buckets[SIZE_BOUNDS.partition_point(|&bound| bound <= size)].push(slowdown);
-        }
-    }
+/// Slowdowns by size.
+fn buckets(by_size: [Values; SIZE_BOUNDS.len() + 1]) -> Result<Vec<SizeBucket>, FileError> {
     let lower = std::iter::once(0).chain(SIZE_BOUNDS);
     let upper = SIZE_BOUNDS.into_iter().map(Some).chain([None]);
-    let bucket = |((from_bytes, to_bytes), values): ((u64, Option<u64>), Vec<f64>)| {
-        let count = values.len() as u64;
-        let Distribution { mean, p50, p99 } = distribution(values);
-        SizeBucket { from_bytes, to_bytes, count, mean, p50, p99 }
+    let bucket = |((from_bytes, to_bytes), values): ((u64, Option<u64>), Values)| {
+        let count = values.count();
+        let Distribution { mean, p50, p99 } = values.distribution()?;
+        Ok(SizeBucket { from_bytes, to_bytes, count, mean, p50, p99 })
     };
-    lower.zip(upper).zip(buckets).map(bucket).collect()
+    lower.zip(upper).zip(by_size).map(bucket).collect()
 }
 
 /// `bytes` over the window, in Gb/s; `None` if it has no length.
@@ -184,28 +311,20 @@ pub(crate) fn goodput(bytes: u64, window: Window) -> Option<f64> {
     (length > 0.0).then(|| bytes as f64 * 8.0 / length / 1e9)
 }
 
-fn utilization(
-    goodput_gbps: f64,
-    rows: &[FlowRow],
-    window: Window,
-    receiver_rate: impl Fn(u32) -> Rate,
-) -> Option<f64> {
-    let receivers: BTreeSet<u32> = rows.iter().filter(|r| window.meets(r)).map(|r| r.dst).collect();
-    let gbps: f64 = receivers.into_iter().map(|host| receiver_rate(host).as_gbps_f64()).sum();
-    (gbps > 0.0).then(|| goodput_gbps / gbps)
-}
-
 /// The goodput of each long flow, in Gb/s, ascending; see [`FlowStats::flow_goodput_gbps`].
 #[must_use]
 pub fn long_flow_goodputs(rows: &[FlowRow], window: Window) -> Vec<f64> {
-    let length = window.to.since(window.from);
-    let large = |r: &FlowRow| r.start <= window.from && r.ideal > length;
-    let long = |r: &&FlowRow| window.meets(r) && (r.size.is_none() || large(r));
-    let rate = |r: &FlowRow| {
-        let to = r.finish.map_or(window.to, |t| t.min(window.to));
-        goodput(r.placed_in_window, Window { from: window.from.max(r.start), to })
-    };
-    sorted(rows.iter().filter(long).filter_map(rate).collect())
+    sorted(rows.iter().filter_map(|row| long_flow_goodput(row, window)).collect())
+}
+
+/// That of `row`, if it is long.
+fn long_flow_goodput(row: &FlowRow, window: Window) -> Option<f64> {
+    let large = row.start <= window.from && row.ideal > window.to.since(window.from);
+    if !window.meets(row) || !(row.size.is_none() || large) {
+        return None;
+    }
+    let to = row.finish.map_or(window.to, |t| t.min(window.to));
+    goodput(row.placed_in_window, Window { from: window.from.max(row.start), to })
 }
 
 fn flow_goodput(ascending: &[f64]) -> FlowGoodput {
@@ -218,77 +337,65 @@ fn flow_goodput(ascending: &[f64]) -> FlowGoodput {
     }
 }
 
-fn warnings(rows: &[FlowRow], done: &[&FlowRow], stats: &FlowStats, window: Window) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let unfinished = stats.measured.unfinished;
-    if unfinished > 0 {
-        warnings.push(format!(
-            "{unfinished} of the measured messages had not completed when the run ended: the \
-             completion times and slowdowns leave out what was slowest"
-        ));
-    }
-    // Whoever cancels messages knows of it, and no transport has given up what a NIC forgot.
-    let other = [Some(Failure::Cancelled), Some(Failure::Forgotten)];
-    let given_up = |r: &&FlowRow| r.measured && r.has_failed() && !other.contains(&r.failed);
-    let given_up = rows.iter().filter(given_up).count();
-    if given_up > 0 {
-        let Failed { timed_out, refused, .. } = stats.messages.failed;
-        warnings.push(format!(
-            "{given_up} of the measured messages were given up by their transport (of all, \
-             {timed_out} timed out, {refused} refused): the completion times and slowdowns leave \
-             them out"
-        ));
-    }
-    warnings.extend(backlog(rows, window));
-    if !done.is_empty() && done.len() < ENOUGH_FOR_P99 {
-        warnings.push(format!(
-            "only {} measured messages completed: the p99 is the maximum (measure longer, or over \
-             several seeds)",
-            done.len()
-        ));
-    }
-    let faster = done.iter().filter(|r| r.fct().is_some_and(|fct| fct < r.ideal)).count();
-    if faster > 0 {
-        warnings.push(format!(
-            "{faster} messages completed faster than the ideal: the ideal completion time does \
-             not bound this scenario, do not trust its slowdowns"
-        ));
-    }
-    if rows.iter().any(|r| window.meets(r)) && stats.goodput_gbps.is_none_or(|g| g == 0.0) {
-        warnings.push("not a byte was delivered inside the measurement window".to_owned());
-    }
-    warnings
+/// Bounded messages in flight at the start of the window, in its middle and at its end.
+#[derive(Debug)]
+struct Backlog {
+    at: [Time; 3],
+    in_flight: [u64; 3],
+    /// Those submitted inside.
+    submitted: u64,
 }
 
-/// A warning if bounded messages in flight grew from the start of the window over its middle to
-/// its end, in all by at least 20 and by 5 % of those submitted inside: then the load is more
-/// than the network carries, and completion times depend on how long one measures.
-fn backlog(rows: &[FlowRow], window: Window) -> Option<String> {
-    let bounded = || rows.iter().filter(|r| r.size.is_some());
-    let in_flight = |t: Time| {
-        bounded().filter(|r| r.start <= t && r.finish.is_none_or(|finish| finish > t)).count()
-    };
-    let middle = Time(window.from.0 + window.to.since(window.from).0 / 2);
-    let [first, half, last] = [window.from, middle, window.to].map(in_flight);
-    let growth = last.saturating_sub(first);
-    let submitted = bounded().filter(|r| r.measured).count();
-    (first < half && half < last && growth >= 20 && growth * 20 >= submitted).then(|| {
-        format!(
-            "the backlog grew from {first} to {last} messages in flight during the measurement: \
-             the load is more than the network carries, so completion times depend on how long \
-             one measures"
-        )
-    })
+impl Backlog {
+    fn new(window: Window) -> Self {
+        let middle = Time(window.from.0 + window.to.since(window.from).0 / 2);
+        Self { at: [window.from, middle, window.to], in_flight: [0; 3], submitted: 0 }
+    }
+
+    fn add(&mut self, row: &FlowRow) {
+        if row.size.is_none() {
+            return;
+        }
+        self.submitted += u64::from(row.measured);
+        for (at, in_flight) in self.at.into_iter().zip(&mut self.in_flight) {
+            let is_over = row.finish.is_some_and(|finish| finish <= at);
+            *in_flight += u64::from(row.start <= at && !is_over);
+        }
+    }
+
+    /// A warning if they grew from the start over the middle to the end, in all by at least 20 and
+    /// by 5 % of those submitted inside: then the load is more than the network carries, and
+    /// completion times depend on how long one measures.
+    fn warning(&self) -> Option<String> {
+        let [first, half, last] = self.in_flight;
+        let growth = last.saturating_sub(first);
+        let grows = first < half && half < last && growth >= 20 && growth * 20 >= self.submitted;
+        grows.then(|| {
+            format!(
+                "the backlog grew from {first} to {last} messages in flight during the \
+                 measurement: the load is more than the network carries, so completion times \
+                 depend on how long one measures"
+            )
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use units::Dur;
-
     use super::*;
 
     const US: u64 = 1_000_000;
     const WINDOW: Window = Window { from: Time(10 * US), to: Time(110 * US) };
+
+    fn fold(
+        rows: &[FlowRow],
+        window: Window,
+        receiver_rate: fn(u32) -> Rate,
+    ) -> (FlowStats, Vec<String>) {
+        let mut fold = FlowFold::new(window, None);
+        rows.iter().for_each(|row| fold.add(row).unwrap());
+        fold.finish(receiver_rate).unwrap()
+    }
 
     fn message(msg: u64, start_us: u64, fct_us: u64, size: u64) -> FlowRow {
         let start = Time(start_us * US);
@@ -334,7 +441,7 @@ mod tests {
         rows.push(given_up(60, Some(Failure::Cancelled)));
         rows.push(given_up(60, Some(Failure::TimedOut)));
         rows[4].failed = Some(Failure::TimedOut);
-        let (stats, warnings) = fold_flows(&rows, WINDOW, ten_gig);
+        let (stats, warnings) = fold(&rows, WINDOW, ten_gig);
         assert_eq!(stats.deadlines, Deadlines { met: 1, missed: 2 });
         let counts = Messages {
             submitted: 10,
@@ -381,7 +488,7 @@ mod tests {
             FlowRow { size: Some(1 << 20), ideal: Dur::from_us(101), ..flow(2, 0, 100_000) };
         let slow = FlowRow { size: Some(1000), ideal: Dur::from_us(9), ..flow(2, 0, 0) };
         let rows = [flow(1, 0, 112_500), flow(2, 60, 50_000), large, slow];
-        let (stats, warnings) = fold_flows(&rows, WINDOW, ten_gig);
+        let (stats, warnings) = fold(&rows, WINDOW, ten_gig);
         let goodput = stats.flow_goodput_gbps;
         assert_eq!([goodput.min, goodput.p50, goodput.max], [Some(8.0), Some(8.0), Some(9.0)]);
         assert_eq!(goodput.mean, Some(25.0 / 3.0));
@@ -394,23 +501,23 @@ mod tests {
     #[test]
     fn a_growing_backlog_is_a_warning() {
         let growing: Vec<_> = (0..100).map(|i| message(i, 10 + i, 20 + i, 1000)).collect();
-        let (_, warnings) = fold_flows(&growing, WINDOW, ten_gig);
+        let (_, warnings) = fold(&growing, WINDOW, ten_gig);
         assert!(warnings[0].starts_with("the backlog grew from"), "{warnings:?}");
         let steady: Vec<_> = (0..100).map(|i| message(i, 10 + i, 20, 1000)).collect();
-        let (_, warnings) = fold_flows(&steady, WINDOW, ten_gig);
+        let (_, warnings) = fold(&steady, WINDOW, ten_gig);
         assert!(!warnings.iter().any(|w| w.contains("backlog")), "{warnings:?}");
     }
 
     #[test]
     fn faster_than_ideal_is_a_warning() {
-        let (_, warnings) = fold_flows(&[message(0, 20, 1, 1000)], WINDOW, ten_gig);
+        let (_, warnings) = fold(&[message(0, 20, 1, 1000)], WINDOW, ten_gig);
         assert!(warnings.iter().any(|w| w.contains("faster than the ideal")), "{warnings:?}");
     }
 
     #[test]
     fn nothing_at_all_is_nulls() {
         let nowhen = Window { from: Time::ZERO, to: Time::ZERO };
-        let (stats, warnings) = fold_flows(&[], nowhen, ten_gig);
+        let (stats, warnings) = fold(&[], nowhen, ten_gig);
         assert_eq!((stats.goodput_gbps, stats.utilization), (None, None));
         assert_eq!((stats.last_completion_us, stats.fct_us.max), (None, None));
         assert!(warnings.is_empty(), "{warnings:?}");

@@ -31,15 +31,16 @@ mod pcapng;
 mod perfetto;
 mod phases;
 mod series;
+mod sorted;
 mod statistics;
 mod study;
 mod summary;
 mod table;
 
-pub use cdf::cdf;
+pub use cdf::{cdf, cdf_of};
 pub use error::FileError;
 pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flows};
-pub use flow_stats::{Window, acked_us, fct_us, fold_flows, long_flow_goodputs, slowdowns};
+pub use flow_stats::{FlowFold, Window, acked_us, fct_us, long_flow_goodputs, slowdowns};
 pub use job::{JobRow, JobStats, Stats, fold_jobs, job_times_us, read_jobs, write_jobs};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
@@ -51,8 +52,9 @@ pub use output::{OutputDir, StagedFile, discard_unfinished};
 pub use packet_latency::{LatencyRow, PacketLatency, read_packet_latency, write_packet_latency};
 pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
-pub use phases::{Phase, fold_phases};
+pub use phases::{Phase, PhaseFold};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
+pub use sorted::{Items, Merge, Pack, Runs, Sorted, Sorter, take};
 pub use statistics::{Moments, jain, mean_and_interval, nearest_rank};
 pub use study::{
     AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, Form, OnPhases, Origin,

@@ -1,10 +1,13 @@
-//! [`fold_phases`]: the run as its fault script divides it.
+//! [`PhaseFold`]: the run as its fault script divides it.
+
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use units::Time;
+use units::{Dur, Time};
 
-use crate::flow_stats::{completion_times, distribution, goodput};
-use crate::{Distribution, FctUs, FlowRow, Window};
+use crate::flow_stats::goodput;
+use crate::statistics::Values;
+use crate::{Distribution, FctUs, FileError, FlowRow, Window};
 
 /// A part of the run in which the fault script changes nothing, and the measured messages that were
 /// submitted in it.
@@ -34,61 +37,112 @@ pub struct Phase {
     pub goodput_gbps: Option<f64>,
 }
 
-/// Divides a run that ended at `end` where `changes` say. Each message belongs to the phase in
-/// which it was submitted. `placed` are samples: when, and bytes placed since the start. No phases
-/// without changes before the end.
-#[must_use]
-pub fn fold_phases(
-    rows: &[FlowRow],
-    changes: &[(Time, &str)],
-    placed: &[(Time, u64)],
-    end: Time,
-) -> Vec<Phase> {
-    let mut begins: Vec<(Time, &str)> =
-        changes.iter().filter(|(at, _)| *at < end).copied().collect();
-    if begins.is_empty() {
-        return Vec::new();
-    }
-    if begins.first().is_some_and(|(at, _)| *at > Time::ZERO) {
-        begins.insert(0, (Time::ZERO, "start"));
-    }
-    let ends = begins.iter().skip(1).map(|(at, _)| *at).chain([end]);
-    let phases = begins.iter().zip(ends);
-    phases.map(|(&(from, what), to)| phase(rows, placed, what, from, to)).collect()
+/// Divides the messages of a run by its fault script. Each belongs to the phase in which it was
+/// submitted.
+#[derive(Debug)]
+pub struct PhaseFold(Vec<Open>);
+
+/// A phase whose messages are still to come.
+#[derive(Debug)]
+struct Open {
+    from: Time,
+    to: Time,
+    phase: Phase,
+    fct_us: Values,
+    slowdown: Values,
 }
 
-fn phase(rows: &[FlowRow], placed: &[(Time, u64)], what: &str, from: Time, to: Time) -> Phase {
-    let inside = |r: &&FlowRow| r.measured && from <= r.start && r.start < to;
-    let submitted: Vec<&FlowRow> = rows.iter().filter(inside).collect();
-    let done: Vec<&FlowRow> = submitted.iter().filter(|r| r.finish.is_some()).copied().collect();
-    let bounded = || submitted.iter().filter(|r| r.size.is_some());
-    let samples: Vec<&(Time, u64)> =
-        placed.iter().filter(|(at, _)| from <= *at && *at <= to).collect();
-    let goodput_gbps = match (samples.first(), samples.last()) {
-        (Some(&&(from, before)), Some(&&(to, after))) => {
-            goodput(after - before, Window { from, to })
+impl PhaseFold {
+    /// Of a run that ended at `end`, divided where `changes` say. `placed` are samples: when, and
+    /// bytes placed since the start. No phases without changes before the end. For `dir` see
+    /// [`FlowFold::new`](crate::FlowFold::new).
+    #[must_use]
+    pub fn new(
+        changes: &[(Time, &str)],
+        placed: &[(Time, u64)],
+        end: Time,
+        dir: Option<&Path>,
+    ) -> Self {
+        let mut begins: Vec<(Time, &str)> =
+            changes.iter().filter(|(at, _)| *at < end).copied().collect();
+        if begins.first().is_some_and(|(at, _)| *at > Time::ZERO) {
+            begins.insert(0, (Time::ZERO, "start"));
         }
-        _ => None,
-    };
-    Phase {
-        what: what.to_owned(),
-        from_us: from.as_us_f64(),
-        to_us: to.as_us_f64(),
-        submitted: submitted.len() as u64,
-        carried_over: bounded().filter(|r| r.finish.is_none_or(|t| t > to)).count() as u64,
-        unfinished: submitted.iter().filter(|r| r.is_unfinished()).count() as u64,
-        failed: submitted.iter().filter(|r| r.has_failed()).count() as u64,
-        fct_us: completion_times(&done),
-        slowdown: distribution(done.iter().filter_map(|r| r.slowdown()).collect()),
-        goodput_gbps,
+        let ends = begins.iter().skip(1).map(|(at, _)| *at).chain([end]);
+        let open = |(&(from, what), to): (&(Time, &str), Time)| {
+            let phase = Phase {
+                what: what.to_owned(),
+                from_us: from.as_us_f64(),
+                to_us: to.as_us_f64(),
+                goodput_gbps: goodput_within(placed, from, to),
+                ..Phase::default()
+            };
+            Open { from, to, phase, fct_us: Values::new(dir), slowdown: Values::new(dir) }
+        };
+        Self(begins.iter().zip(ends).map(open).collect())
     }
+
+    /// One more message, in the order of `flows.parquet`.
+    ///
+    /// # Errors
+    /// The directory cannot be written.
+    pub fn add(&mut self, row: &FlowRow) -> Result<(), FileError> {
+        let phase = self.0.partition_point(|open| open.from <= row.start).checked_sub(1);
+        match phase.map(|phase| &mut self.0[phase]) {
+            Some(open) if row.measured && row.start < open.to => open.add(row),
+            _ => Ok(()),
+        }
+    }
+
+    /// The phases.
+    ///
+    /// # Errors
+    /// The directory cannot be read or written.
+    pub fn finish(self) -> Result<Vec<Phase>, FileError> {
+        self.0.into_iter().map(Open::finish).collect()
+    }
+}
+
+impl Open {
+    fn add(&mut self, row: &FlowRow) -> Result<(), FileError> {
+        let late = row.finish.is_none_or(|finish| finish > self.to);
+        self.phase.submitted += 1;
+        self.phase.carried_over += u64::from(row.size.is_some() && late);
+        self.phase.unfinished += u64::from(row.is_unfinished());
+        self.phase.failed += u64::from(row.has_failed());
+        self.fct_us.extend(row.fct().map(Dur::as_us_f64))?;
+        self.slowdown.extend(row.slowdown())
+    }
+
+    fn finish(self) -> Result<Phase, FileError> {
+        let Self { phase, fct_us, slowdown, .. } = self;
+        let (fct_us, slowdown) = (fct_us.completion_times()?, slowdown.distribution()?);
+        Ok(Phase { fct_us, slowdown, ..phase })
+    }
+}
+
+/// Between the first and the last of the samples in a phase.
+fn goodput_within(placed: &[(Time, u64)], from: Time, to: Time) -> Option<f64> {
+    let mut samples = placed.iter().filter(|(at, _)| from <= *at && *at <= to);
+    let &(first, before) = samples.next()?;
+    let &(last, after) = samples.next_back().unwrap_or(&(first, before));
+    goodput(after - before, Window { from: first, to: last })
 }
 
 #[cfg(test)]
 mod tests {
-    use units::Dur;
-
     use super::*;
+
+    fn fold_phases(
+        rows: &[FlowRow],
+        changes: &[(Time, &str)],
+        placed: &[(Time, u64)],
+        end: Time,
+    ) -> Vec<Phase> {
+        let mut fold = PhaseFold::new(changes, placed, end, None);
+        rows.iter().for_each(|row| fold.add(row).unwrap());
+        fold.finish().unwrap()
+    }
 
     const US: u64 = 1_000_000;
 

@@ -1,5 +1,9 @@
 //! Mean and deviation in one pass, fairness, and exact percentiles.
 
+use std::path::Path;
+
+use crate::{FileError, Sorted, Sorter};
+
 /// Mean and standard deviation in one pass. Source: B. P. Welford, "Note on a method for
 /// calculating corrected sums of squares and products", Technometrics 4 (1962).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,6 +32,42 @@ impl Moments {
     #[must_use]
     pub fn stdev(&self) -> Option<f64> {
         (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt())
+    }
+}
+
+/// Values that are summed up as they come, and sorted at the end.
+#[derive(Debug)]
+pub(crate) struct Values {
+    moments: Moments,
+    sorter: Sorter<f64>,
+}
+
+impl Values {
+    /// None yet; as [`Sorter::new`].
+    pub(crate) fn new(dir: Option<&Path>) -> Self {
+        Self { moments: Moments::default(), sorter: Sorter::new(dir) }
+    }
+
+    /// Takes a value in, if there is one.
+    pub(crate) fn extend(&mut self, value: Option<f64>) -> Result<(), FileError> {
+        value.map_or(Ok(()), |value| {
+            self.moments.add(value);
+            self.sorter.push(value)
+        })
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.moments.count
+    }
+
+    pub(crate) fn moments(&self) -> Moments {
+        self.moments
+    }
+
+    /// In ascending order.
+    pub(crate) fn sort(self) -> Result<Sorted<f64>, FileError> {
+        self.sorter.sort()
     }
 }
 

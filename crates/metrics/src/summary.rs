@@ -92,7 +92,7 @@ impl Summary {
     }
 }
 
-/// The part of the summary that [`fold_flows`](crate::fold_flows) makes from the messages.
+/// The part of the summary that [`FlowFold`](crate::FlowFold) makes from the messages.
 ///
 /// A message is *measured* if it was submitted inside the measurement window. `fct_us`,
 /// `slowdown` and `slowdown_by_size` are over measured messages that completed, however late;

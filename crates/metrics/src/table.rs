@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use parquet::schema::types::Type;
 
 use units::{Dur, Time};
 
+use crate::sorted::take;
 use crate::{Failure, FileError, StagedFile};
 
 /// Rows per row group: a few megabytes of buffer.
@@ -36,8 +38,11 @@ pub trait Row: Default + 'static {
 }
 
 type Group<'a> = SerializedRowGroupWriter<'a, StagedFile>;
-type Write<R> = Box<dyn Fn(&mut [R], &mut Group<'_>) -> Result<(), ParquetError> + Send>;
-type Read<R> = Box<dyn Fn(&mut [R], &dyn RowGroupReader, usize) -> Result<(), ParquetError> + Send>;
+type PackCell<R> = Box<dyn Fn(&mut R, &mut Vec<u8>) -> io::Result<()> + Send + Sync>;
+type UnpackCell<R> = Box<dyn Fn(&mut R, &mut &[u8]) -> io::Result<()> + Send + Sync>;
+type Write<R> = Box<dyn Fn(&mut [R], &mut Group<'_>) -> Result<(), ParquetError> + Send + Sync>;
+type Read<R> =
+    Box<dyn Fn(&mut [R], &dyn RowGroupReader, usize) -> Result<(), ParquetError> + Send + Sync>;
 
 /// A column of a table of `R`.
 pub(crate) struct Column<R> {
@@ -50,6 +55,8 @@ pub(crate) struct Column<R> {
     write: Write<R>,
     /// Fills this column of rows from a column of a group.
     read: Read<R>,
+    /// The same cell by cell, packed, for a [`Sorter`](crate::Sorter); nothing if it is derived.
+    pack: Option<(PackCell<R>, UnpackCell<R>)>,
 }
 
 impl<R> Column<R> {
@@ -67,6 +74,18 @@ impl<R> Column<R> {
 
 /// The columns of a table of `R`, in file order.
 pub struct Columns<R>(pub(crate) Vec<Column<R>>);
+
+impl<R> Columns<R> {
+    /// Append the cells of `row` to `out`.
+    pub(crate) fn pack(&self, row: &mut R, out: &mut Vec<u8>) -> io::Result<()> {
+        self.0.iter().filter_map(|c| c.pack.as_ref()).try_for_each(|(pack, _)| pack(row, out))
+    }
+
+    /// Take the cells of `row` from the front of `bytes`.
+    pub(crate) fn unpack(&self, row: &mut R, bytes: &mut &[u8]) -> io::Result<()> {
+        self.0.iter().filter_map(|c| c.pack.as_ref()).try_for_each(|(_, unpack)| unpack(row, bytes))
+    }
+}
 
 impl<R: 'static> Columns<R> {
     pub(crate) const fn new() -> Self {
@@ -90,7 +109,7 @@ impl<R: 'static> Next<R> {
     /// It holds this field.
     pub(crate) fn field<V: Cell>(
         self,
-        field: impl Fn(&mut R) -> &mut V + Copy + Send + 'static,
+        field: impl Fn(&mut R) -> &mut V + Copy + Send + Sync + 'static,
     ) -> Columns<R> {
         let read = move |rows: &mut [R], group: &dyn RowGroupReader, index: usize| {
             let cells = read_cells::<V::Stored>(group, index, rows.len())?;
@@ -99,18 +118,31 @@ impl<R: 'static> Next<R> {
                 Ok(())
             })
         };
-        self.add::<V>(move |row| field(row).store(), Box::new(read))
+        let pack = move |row: &mut R, out: &mut Vec<u8>| {
+            pack_cell(field(row).store().map_err(io::Error::other)?, V::NULLABLE, out);
+            Ok(())
+        };
+        let unpack = move |row: &mut R, bytes: &mut &[u8]| {
+            *field(row) = V::load(unpack_cell(V::NULLABLE, bytes)?).map_err(io::Error::other)?;
+            Ok(())
+        };
+        let packed = (Box::new(pack) as PackCell<R>, Box::new(unpack) as UnpackCell<R>);
+        self.add::<V>(move |row| field(row).store(), Box::new(read), Some(packed))
     }
 
     /// It holds what follows from other columns, for readers of the file.
-    pub(crate) fn derived<V: Cell>(self, get: impl Fn(&R) -> V + Send + 'static) -> Columns<R> {
-        self.add::<V>(move |row| get(row).store(), Box::new(|_, _, _| Ok(())))
+    pub(crate) fn derived<V: Cell>(
+        self,
+        get: impl Fn(&R) -> V + Send + Sync + 'static,
+    ) -> Columns<R> {
+        self.add::<V>(move |row| get(row).store(), Box::new(|_, _, _| Ok(())), None)
     }
 
     fn add<V: Cell>(
         self,
-        store: impl Fn(&mut R) -> Result<Option<Stored<V>>, ParquetError> + Send + 'static,
+        store: impl Fn(&mut R) -> Result<Option<Stored<V>>, ParquetError> + Send + Sync + 'static,
         read: Read<R>,
+        pack: Option<(PackCell<R>, UnpackCell<R>)>,
     ) -> Columns<R> {
         let Self { before: Columns(mut columns), name, about } = self;
         let write = move |rows: &mut [R], group: &mut Group<'_>| {
@@ -123,6 +155,7 @@ impl<R: 'static> Next<R> {
             nullable: V::NULLABLE,
             write: Box::new(write),
             read,
+            pack,
         });
         Columns(columns)
     }
@@ -131,13 +164,92 @@ impl<R: 'static> Next<R> {
 /// What a cell holds in a row.
 pub(crate) trait Cell: Sized + 'static {
     /// What it is in the file.
-    type Stored: DataType;
+    type Stored: DataType<T: Packed>;
     const NULLABLE: bool;
     fn store(&self) -> Result<Option<Stored<Self>>, ParquetError>;
     fn load(cell: Option<Stored<Self>>) -> Result<Self, ParquetError>;
 }
 
 type Stored<V> = <<V as Cell>::Stored as DataType>::T;
+
+/// What a cell is in the file, packed.
+pub(crate) trait Packed: Sized {
+    fn pack(self, out: &mut Vec<u8>);
+    fn unpack(bytes: &mut &[u8]) -> io::Result<Self>;
+}
+
+/// Seven bits a byte, the low ones first; the eighth says that there are more (LEB128).
+impl Packed for i64 {
+    fn pack(self, out: &mut Vec<u8>) {
+        let mut left = self.cast_unsigned();
+        while left >= 0x80 {
+            out.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        out.push(left as u8);
+    }
+
+    fn unpack(bytes: &mut &[u8]) -> io::Result<Self> {
+        let mut n = 0_u64;
+        for shift in (0..u64::BITS).step_by(7) {
+            let [byte] = take(bytes)?;
+            n |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(n.cast_signed());
+            }
+        }
+        Err(io::ErrorKind::InvalidData.into())
+    }
+}
+
+impl Packed for f64 {
+    fn pack(self, out: &mut Vec<u8>) {
+        out.extend(self.to_le_bytes());
+    }
+
+    fn unpack(bytes: &mut &[u8]) -> io::Result<Self> {
+        take(bytes).map(Self::from_le_bytes)
+    }
+}
+
+impl Packed for bool {
+    fn pack(self, out: &mut Vec<u8>) {
+        out.push(u8::from(self));
+    }
+
+    fn unpack(bytes: &mut &[u8]) -> io::Result<Self> {
+        take(bytes).map(|[byte]| byte != 0)
+    }
+}
+
+impl Packed for ByteArray {
+    fn pack(self, out: &mut Vec<u8>) {
+        (self.len() as i64).pack(out);
+        out.extend(self.data());
+    }
+
+    fn unpack(bytes: &mut &[u8]) -> io::Result<Self> {
+        let length = usize::try_from(i64::unpack(bytes)?).map_err(io::Error::other)?;
+        let (front, rest) = bytes.split_at_checked(length).ok_or(io::ErrorKind::UnexpectedEof)?;
+        *bytes = rest;
+        Ok(front.to_vec().into())
+    }
+}
+
+/// A cell that may be null says first whether it is.
+fn pack_cell<T: Packed>(cell: Option<T>, nullable: bool, out: &mut Vec<u8>) {
+    if nullable {
+        cell.is_some().pack(out);
+    }
+    if let Some(cell) = cell {
+        cell.pack(out);
+    }
+}
+
+fn unpack_cell<T: Packed>(nullable: bool, bytes: &mut &[u8]) -> io::Result<Option<T>> {
+    let present = !nullable || bool::unpack(bytes)?;
+    present.then(|| T::unpack(bytes)).transpose()
+}
 
 /// A number without sign. One that does not fit can only come from another program.
 pub(crate) trait Int: Copy + 'static {
@@ -448,12 +560,20 @@ pub(crate) fn read_rows<R>(
     blank: impl Fn() -> R,
 ) -> Result<Vec<R>, FileError> {
     let mut rows: Vec<R> = Vec::new();
-    guarded(path, || read_groups(path, columns, blank, |group| rows.append(group)))?;
+    guarded(path, || {
+        read_groups(path, columns, blank, |group| {
+            rows.append(group);
+            Ok(())
+        })
+    })?;
     Ok(rows)
 }
 
 /// Hands the rows of a table to `each`, a group at a time.
-pub(crate) fn read_each<R: Row>(path: &Path, mut each: impl FnMut(&[R])) -> Result<(), FileError> {
+pub(crate) fn read_each<R: Row>(
+    path: &Path,
+    mut each: impl FnMut(&[R]) -> Result<(), FileError>,
+) -> Result<(), FileError> {
     guarded(path, || read_groups(path, |_| R::columns(), R::default, |group| each(group)))
 }
 
@@ -467,7 +587,7 @@ fn read_groups<R>(
     path: &Path,
     columns: impl FnOnce(&[String]) -> Columns<R>,
     blank: impl Fn() -> R,
-    mut each: impl FnMut(&mut Vec<R>),
+    mut each: impl FnMut(&mut Vec<R>) -> Result<(), FileError>,
 ) -> Result<(), FileError> {
     let file = File::open(path).map_err(|e| FileError::io("read", path, &e))?;
     let broken = |e: ParquetError| FileError::parquet("read", path, &e);
@@ -497,7 +617,7 @@ fn read_groups<R>(
         for (index, column) in &wanted {
             (column.read)(&mut rows, group.as_ref(), *index).map_err(broken)?;
         }
-        each(&mut rows);
+        each(&mut rows)?;
     }
     Ok(())
 }

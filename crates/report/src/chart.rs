@@ -11,6 +11,7 @@ use plotters::prelude::*;
 
 use crate::ReportError;
 use crate::axis::Axis;
+use crate::results::Curve;
 
 /// Twice the size at which it is shown.
 const SIZE: (u32, u32) = (1400, 680);
@@ -57,18 +58,13 @@ fn stand_in(i: usize) -> RGBColor {
 type On<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
 
 impl Chart {
-    /// The distributions of the values of `runs`: `x` says of what, `share` of how many.
-    pub(crate) fn distribution(
-        title: &'static str,
-        x: &str,
-        share: &str,
-        runs: &[Vec<f64>],
-    ) -> Self {
+    /// The distributions `runs`: `x` says of what, `share` of how many.
+    pub(crate) fn distribution(title: &'static str, x: &str, share: &str, runs: &[Curve]) -> Self {
         Self {
             title,
-            x: Axis::around(x, runs.iter().flatten().copied(), None),
+            x: Axis::around(x, runs.iter().flatten().map(|(value, _)| *value), None),
             y: Axis::linear(share, 0.0, 1.0),
-            lines: runs.iter().map(|values| metrics::cdf(values)).collect(),
+            lines: runs.to_vec(),
             drawn: Plot::Line,
             over: Overlay::default(),
         }

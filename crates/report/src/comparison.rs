@@ -8,16 +8,16 @@ use metrics::{Numbers, Summary, metrics_of};
 use crate::ReportError;
 use crate::numbers::by_row;
 use crate::page::{shell, warnings};
-use crate::results::Results;
+use crate::results::{Curve, Results};
 use crate::run::{completion_times, long_flows, slowdowns};
 
 /// What a comparison keeps of a run: not the rows, of which there may be millions.
 pub(crate) struct Curves {
     summary: Summary,
     command: String,
-    fcts_us: Vec<f64>,
-    slowdowns: Vec<f64>,
-    long_flows_gbps: Vec<f64>,
+    fcts_us: Curve,
+    slowdowns: Curve,
+    long_flows_gbps: Curve,
 }
 
 impl Curves {
@@ -37,7 +37,7 @@ impl Curves {
 /// The page of `runs`, called by their labels.
 pub(crate) fn page(labels: &[String], runs: &[Curves]) -> Result<String, ReportError> {
     let collect =
-        |get: fn(&Curves) -> &Vec<f64>| runs.iter().map(|r| get(r).clone()).collect::<Vec<_>>();
+        |get: fn(&Curves) -> &Curve| runs.iter().map(|r| get(r).clone()).collect::<Vec<_>>();
     let long = collect(|r| &r.long_flows_gbps);
     let summaries = runs.iter().map(|run| Numbers::of(&run.summary));
     let numbers: Vec<(String, Numbers)> = labels.iter().cloned().zip(summaries).collect();

@@ -25,7 +25,7 @@ fn times(jobs: &[JobRow]) -> Result<Markup, ReportError> {
     let mut times: Vec<f64> = job_times_us(jobs.iter()).collect();
     times.sort_unstable_by(f64::total_cmp);
     let x = "time of a job (µs)";
-    let chart = Chart::distribution("job times", x, "share of jobs", &[times]);
+    let chart = Chart::distribution("job times", x, "share of jobs", &[metrics::cdf(&times)]);
     let about = "A job is a piece of work of several messages: a block of a barrier, from its \
                  request to its last byte; a query, from its start to its answer.";
     figure("Time of jobs", &[], &chart, about, "No measured job completed.")

@@ -3,23 +3,26 @@
 use std::path::{Path, PathBuf};
 
 use metrics::{
-    JobRow, LinkRow, Manifest, Series, Summary, Window, long_flow_goodputs, read_each_flow,
+    JobRow, LinkRow, Manifest, Series, Sorter, Summary, Window, long_flow_goodputs, read_each_flow,
     read_jobs, read_links, read_series,
 };
 use units::Time;
 
 use crate::ReportError;
 
+/// A distribution, as [`metrics::cdf`].
+pub(crate) type Curve = Vec<(f64, f64)>;
+
 /// The files of a result directory.
 pub(crate) struct Results {
     pub(crate) summary: Summary,
     pub(crate) manifest: Manifest,
-    /// Completion times in microseconds, ascending.
-    pub(crate) fcts_us: Vec<f64>,
-    /// Slowdowns, ascending.
-    pub(crate) slowdowns: Vec<f64>,
-    /// Goodput per long flow in Gb/s, ascending.
-    pub(crate) long_flows_gbps: Vec<f64>,
+    /// The distribution of completion times in microseconds.
+    pub(crate) fcts_us: Curve,
+    /// That of slowdowns.
+    pub(crate) slowdowns: Curve,
+    /// That of the goodput of long flows in Gb/s.
+    pub(crate) long_flows_gbps: Curve,
     /// None in a run without any, which has no such file.
     pub(crate) jobs: Vec<JobRow>,
     pub(crate) series: Series,
@@ -38,17 +41,7 @@ impl Results {
         let measured = summary.flows.measured;
         let time = |us: f64| Time(libm::round(us * 1e6) as u64);
         let window = Window { from: time(measured.from_us), to: time(measured.to_us) };
-        // Not all rows at once: there may be millions.
-        let (mut fcts_us, mut slowdowns, mut long_flows_gbps) =
-            (Vec::new(), Vec::new(), Vec::new());
-        read_each_flow(&dir.join("flows.parquet"), |rows| {
-            fcts_us.extend(metrics::fct_us(rows));
-            slowdowns.extend(metrics::slowdowns(rows));
-            long_flows_gbps.extend(long_flow_goodputs(rows, window));
-        })?;
-        for values in [&mut fcts_us, &mut slowdowns, &mut long_flows_gbps] {
-            values.sort_unstable_by(f64::total_cmp);
-        }
+        let [fcts_us, slowdowns, long_flows_gbps] = curves(&dir.join("flows.parquet"), window)?;
         Ok(Self {
             jobs: if jobs.exists() { read_jobs(&jobs)? } else { Vec::new() },
             summary,
@@ -60,6 +53,25 @@ impl Results {
             links: read_links(&dir.join("links.parquet"))?,
         })
     }
+}
+
+/// The distributions of completion times, of slowdowns and of the goodput of long flows. Neither all
+/// rows are in memory nor all values: there may be millions.
+fn curves(flows: &Path, window: Window) -> Result<[Curve; 3], ReportError> {
+    // Not beside the results: who reads them need not be allowed to write there.
+    let dir = std::env::temp_dir();
+    let mut sorters = [(); 3].map(|()| Sorter::new(Some(&dir)));
+    read_each_flow(flows, |rows| {
+        let values =
+            [metrics::fct_us(rows), metrics::slowdowns(rows), long_flow_goodputs(rows, window)];
+        for (sorter, values) in sorters.iter_mut().zip(values) {
+            values.into_iter().try_for_each(|value| sorter.push(value))?;
+        }
+        Ok(())
+    })?;
+    let [fcts_us, slowdowns, long_flows_gbps] = sorters;
+    let curve = |sorter: Sorter<f64>| metrics::cdf_of(&sorter.sort()?);
+    Ok([curve(fcts_us)?, curve(slowdowns)?, curve(long_flows_gbps)?])
 }
 
 /// A short label for each directory: its name, or the whole path where that is not unique.

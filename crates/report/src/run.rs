@@ -14,7 +14,7 @@ use crate::jobs::jobs;
 use crate::number::{bytes, count, number, percent};
 use crate::numbers::{bare_unit, by_row, head, measured, shown};
 use crate::page::{Tile, figure, shell, table, tiles, warnings};
-use crate::results::Results;
+use crate::results::{Curve, Results};
 
 /// The page of one run.
 pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
@@ -151,10 +151,7 @@ fn headline(summary: &Summary) -> Vec<Tile> {
 }
 
 /// The distribution of completion times of each run.
-pub(crate) fn completion_times(
-    runs: &[Vec<f64>],
-    legend: &[String],
-) -> Result<Markup, ReportError> {
+pub(crate) fn completion_times(runs: &[Curve], legend: &[String]) -> Result<Markup, ReportError> {
     let (x, share) = ("completion time (µs)", "share of messages");
     let chart = Chart::distribution("completion times", x, share, runs);
     let about = "Share of the measured messages that completed within a time: from submission to \
@@ -164,7 +161,7 @@ pub(crate) fn completion_times(
 }
 
 /// The distribution of slowdowns of each run.
-pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, ReportError> {
+pub(crate) fn slowdowns(runs: &[Curve], legend: &[String]) -> Result<Markup, ReportError> {
     let (x, share) = ("slowdown (×)", "share of messages");
     let chart = Chart::distribution("slowdowns", x, share, runs);
     let about = "Completion time over that of the same message alone in the same fabric: 1 is as \
@@ -174,7 +171,7 @@ pub(crate) fn slowdowns(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, 
 }
 
 /// The distribution of the goodput of long flows of each run.
-pub(crate) fn long_flows(runs: &[Vec<f64>], legend: &[String]) -> Result<Markup, ReportError> {
+pub(crate) fn long_flows(runs: &[Curve], legend: &[String]) -> Result<Markup, ReportError> {
     let (x, share) = ("goodput (Gb/s)", "share of flows");
     let chart = Chart::distribution("goodput of long flows", x, share, runs);
     let about = "Share of the long flows (unbounded, or larger than the measurement is long) that \

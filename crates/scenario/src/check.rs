@@ -48,6 +48,8 @@ const OF_HOST: f64 = 5_000.0;
 const OF_LINK: f64 = 600.0;
 const OF_PACKET: f64 = 200.0;
 const OF_MESSAGE: f64 = 330.0;
+/// So many messages that are over are held; others are in a file.
+const MESSAGES_HELD: f64 = 131_072.0;
 const OF_OPEN_MESSAGE: f64 = 1_200.0;
 /// Seconds: until a program has started and has written its files, of a host and its links until
 /// they are built, of a message, and of a packet-hop where what is touched is near, and where not.
@@ -105,26 +107,51 @@ impl Scenario {
             return None;
         }
         let (hosts, links) = (f64::from(self.topology.hosts()), self.topology.links().len() as f64);
-        let payload = |t: &crate::transport::Transport| f64::from(t.framing.payload.max(1));
-        let payload = self.transports.iter().map(payload).fold(f64::INFINITY, f64::min);
+        let payload = self.payload();
         // Senders without a window keep some round trips in flight, until something stops them.
         let window = self.transports.iter().map(|t| t.first_window).max().unwrap_or(0);
         let product = self.topology.bandwidth_delay();
         let window = window.min(4 * product).max(payload as u64) as f64;
         let (messages, open, sent) = self.messages(payload);
-        // Each packet of data has its acknowledgement.
-        let hops = sent / payload * f64::from(self.topology.longest_path()) * 2.0;
+        let hops = self.hops(sent);
         let active = hosts.min(messages.max(self.demand.flows.total()));
         let hop = if hosts < FAR { HOP_NEAR } else { HOP_FAR };
         Some(Estimate {
             memory: BASE
                 + hosts * OF_HOST
                 + links * OF_LINK
-                + messages * OF_MESSAGE
+                + messages.min(MESSAGES_HELD) * OF_MESSAGE
                 + open * OF_OPEN_MESSAGE
                 + active * window / payload * OF_PACKET,
             seconds: STARTING + hosts * BUILDING + messages * MESSAGE + hops * hop,
         })
+    }
+
+    /// The payload of the transport with the shortest packets.
+    fn payload(&self) -> f64 {
+        let payload = |t: &crate::transport::Transport| f64::from(t.framing.payload.max(1));
+        self.transports.iter().map(payload).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Packet-hops of so many bytes: each packet of data has its acknowledgement.
+    fn hops(&self, bytes: f64) -> f64 {
+        bytes / self.payload() * f64::from(self.topology.longest_path()) * 2.0
+    }
+
+    /// About how many packet-hops a second of simulated time has. Where the traffic does not say,
+    /// as many as hosts can send.
+    pub(crate) fn hops_per_s(&self) -> f64 {
+        let topology = &*self.topology;
+        let hosts = topology.links().iter().take(topology.hosts() as usize);
+        let most = hosts.map(|link| link.rate.0 as f64 / 8.0).sum();
+        if self.demand.left_out > 0 {
+            return self.hops(most);
+        }
+        let needed =
+            self.demand.bytes.bottleneck(topology).map_or(0.0, |busiest| busiest.seconds());
+        let seconds = (self.last_instant().as_us_f64() / 1e6).max(needed);
+        let (_, _, sent) = self.messages(self.payload());
+        self.hops((sent / seconds.max(1e-12)).min(most))
     }
 
     /// About how many messages there are, how many at once, and their bytes: with `payload` for

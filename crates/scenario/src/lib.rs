@@ -66,6 +66,6 @@ pub use run::{
     ENGINE_VERSION, OnProgress, Options, Simulated, Written, evaluate, observe, run, simulate,
     unwritable, version,
 };
-pub use scenario::Scenario;
+pub use scenario::{OnReading, Scenario};
 pub use trace::Trace;
 pub use value::{Form, Refused, ScenarioValue};

@@ -1,20 +1,23 @@
 //! From what a run did to the result files: summary, series, link table.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, PauseStats, Sample, Tier, Topology};
 use metrics::{
-    FlowRow, JobRow, LinkRow, Packets, Pfc, Phase, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
-    SeriesRow, SharedBuffer, Summary, Timeouts, TrafficStats, Window,
+    FileError, FlowFold, FlowRow, FlowStats, JobRow, LinkRow, Packets, Pfc, Phase, PhaseFold,
+    QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, SharedBuffer, Sorted, Summary,
+    Timeouts, TrafficStats, Window,
 };
 use queues::SharedBufferStats;
 use units::{Dur, HostId, Rate, Time};
 
+use crate::Scenario;
 use crate::packet_latency::Latencies;
-use crate::warnings;
-use crate::{Scenario, Simulated};
+use crate::record::Recorded;
+use crate::run::Ran;
+use crate::warnings::{self, Seen};
 
 /// Everything that a run leaves, except traces.
 #[derive(Debug, Clone)]
@@ -40,26 +43,48 @@ pub struct Results {
 
 impl Results {
     /// Work out the results of `scenario` from what its simulation left.
-    pub(crate) fn of(scenario: &Scenario, simulated: Simulated) -> Self {
-        let Simulated { outcome, flows, jobs, rtts, latencies, wall_s, violation } = simulated;
-        let outcome = &outcome;
+    pub(crate) fn of(scenario: &Scenario, ran: Ran) -> Result<Self, FileError> {
+        let Evaluated { summary, series, links, window } = Evaluated::of(scenario, &ran, None)?;
+        let Recorded { rows, jobs, rtts } = ran.recorded;
+        let (flows, latencies) = (rows.into_vec()?, ran.latencies);
+        Ok(Self { summary, flows, jobs, series, links, window, latencies, rtts })
+    }
+}
+
+/// The results of a run without what it left itself: they do not grow with its messages.
+pub(crate) struct Evaluated {
+    pub(crate) summary: Summary,
+    pub(crate) series: Series,
+    pub(crate) links: Vec<LinkRow>,
+    window: Window,
+}
+
+impl Evaluated {
+    /// Work them out. `dir` is where it may write meanwhile.
+    pub(crate) fn of(
+        scenario: &Scenario,
+        ran: &Ran,
+        dir: Option<&Path>,
+    ) -> Result<Self, FileError> {
+        let Ran { outcome, recorded, latencies, wall_s, violation } = ran;
+        let Recorded { rows, jobs, rtts } = recorded;
         let topology = &scenario.topology;
-        let window = window(scenario, outcome, &flows);
-        let rate = |host| topology.receive_rate(HostId(host));
-        let (stats, folded) = metrics::fold_flows(&flows, window, rate);
-        let mut warnings = warnings::of(scenario, outcome, (&flows, &jobs), window, folded);
-        warnings.extend(violation.map(|violation| format!("invariant violated {violation}")));
+        let window = window(scenario, outcome, rows)?;
+        let folded = OfMessages::fold(scenario, outcome, recorded, window, dir)?;
+        let mut warnings =
+            warnings::of(scenario, outcome, (&folded.seen, jobs), window, folded.said);
+        warnings.extend(violation.as_ref().map(|it| format!("invariant violated {it}")));
         let summary = Summary {
             schema: RESULT_SCHEMA,
             scenario: scenario.name.clone(),
             seed: scenario.seed,
             digest: format!("{:016x}", outcome.digest),
             sim_time_us: outcome.now.as_us_f64(),
-            wall_s,
+            wall_s: *wall_s,
             events: outcome.events,
             packet_hops: outcome.packet_hops,
-            flows: stats,
-            traffic: by_table(&scenario.traffic.names, (&flows, &jobs, &rtts), window),
+            flows: folded.stats,
+            traffic: folded.by_table,
             rtt_us: rtts.iter().map(|(rtt, _)| rtt.as_us_f64()).collect(),
             jobs: metrics::fold_jobs(jobs.iter()),
             packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
@@ -72,56 +97,91 @@ impl Results {
             },
             shared_buffer: shared_buffer(&outcome.buffers),
             pfc: pfc(outcome),
-            phases: phases(scenario, outcome, &flows),
+            phases: folded.phases,
             warnings,
         };
         let links = links(topology, outcome, window);
         let series = series(topology, &outcome.samples);
-        Self { summary, flows, jobs, series, links, window, latencies, rtts }
+        Ok(Self { summary, series, links, window })
     }
 }
 
-/// The numbers of each traffic table that has a name.
-fn by_table(
-    names: &[Option<String>],
-    (flows, jobs, rtts): (&[FlowRow], &[JobRow], &[(Dur, u16)]),
-    window: Window,
-) -> BTreeMap<String, TrafficStats> {
-    let stats = |table: u16| {
-        let of_table = |r: &&FlowRow| r.traffic == table;
-        let rows: Cow<'_, [FlowRow]> = match flows.iter().all(|r| of_table(&r)) {
-            true => flows.into(),
-            false => flows.iter().filter(of_table).copied().collect::<Vec<_>>().into(),
-        };
-        // Without utilization, so that no rate is needed.
-        let of_flows = metrics::fold_flows(&rows, window, |_| Rate(0)).0;
-        let jobs = metrics::fold_jobs(jobs.iter().filter(|job| job.traffic == table));
-        let rtts = rtts.iter().filter(|(_, of)| *of == table);
-        TrafficStats::new(&of_flows, jobs, rtts.map(|(rtt, _)| rtt.as_us_f64()).collect())
-    };
-    let named = (0..).zip(names).filter_map(|(table, name)| Some((table, name.clone()?)));
-    named.map(|(table, name)| (name, stats(table))).collect()
+/// What the messages say, read once.
+struct OfMessages {
+    stats: FlowStats,
+    /// Warnings that follow.
+    said: Vec<String>,
+    seen: Seen,
+    /// The numbers of each traffic table that has a name.
+    by_table: BTreeMap<String, TrafficStats>,
+    phases: Vec<Phase>,
+}
+
+impl OfMessages {
+    fn fold(
+        scenario: &Scenario,
+        outcome: &Outcome,
+        recorded: &Recorded,
+        window: Window,
+        dir: Option<&Path>,
+    ) -> Result<Self, FileError> {
+        let names = &scenario.traffic.names;
+        let (mut all, mut seen) = (FlowFold::new(window, dir), Seen::default());
+        let mut phases = phases(scenario, outcome, dir);
+        let of_table = |name: &Option<String>| Some((name.clone()?, FlowFold::new(window, dir)));
+        let mut tables: Vec<Option<(String, FlowFold)>> = names.iter().map(of_table).collect();
+        for row in recorded.rows.iter()? {
+            let row = row?;
+            all.add(&row)?;
+            seen.add(&row);
+            phases.add(&row)?;
+            if let Some(Some((_, table))) = tables.get_mut(usize::from(row.traffic)) {
+                table.add(&row)?;
+            }
+        }
+        let rate = |host| scenario.topology.receive_rate(HostId(host));
+        let (stats, said) = all.finish(rate)?;
+        let mut by_table = BTreeMap::new();
+        for (table, named) in (0..).zip(tables) {
+            let Some((name, fold)) = named else { continue };
+            // Without utilization, so that no rate is needed.
+            let (stats, _) = fold.finish(|_| Rate(0))?;
+            let jobs = recorded.jobs.iter().filter(|job| job.traffic == table);
+            let rtts = recorded.rtts.iter().filter(|(_, of)| *of == table);
+            let rtts = rtts.map(|(rtt, _)| rtt.as_us_f64()).collect();
+            by_table.insert(name, TrafficStats::new(&stats, metrics::fold_jobs(jobs), rtts));
+        }
+        Ok(Self { stats, said, seen, by_table, phases: phases.finish()? })
+    }
 }
 
 /// The window as written, or from `from` until the last message was whole.
-fn window(scenario: &Scenario, outcome: &Outcome, flows: &[FlowRow]) -> Window {
-    let last = || flows.iter().filter_map(|row| row.finish).max();
-    let unfinished = || flows.iter().any(|row| row.finish.is_none());
-    let to = match scenario.measure.to {
-        Some(to) => to,
-        None if unfinished() => outcome.now,
-        None => last().unwrap_or(outcome.now),
-    };
-    Window { from: scenario.measure.from, to: to.min(outcome.now) }
+fn window(
+    scenario: &Scenario,
+    outcome: &Outcome,
+    rows: &Sorted<FlowRow>,
+) -> Result<Window, FileError> {
+    let from = scenario.measure.from;
+    if let Some(to) = scenario.measure.to {
+        return Ok(Window { from, to: to.min(outcome.now) });
+    }
+    let mut last = None;
+    for row in rows.iter()? {
+        match row?.finish {
+            Some(finish) => last = last.max(Some(finish)),
+            None => return Ok(Window { from, to: outcome.now }),
+        }
+    }
+    Ok(Window { from, to: last.unwrap_or(outcome.now).min(outcome.now) })
 }
 
 /// The phases of the fault script, as far as the run has come.
-fn phases(scenario: &Scenario, outcome: &Outcome, flows: &[FlowRow]) -> Vec<Phase> {
+fn phases(scenario: &Scenario, outcome: &Outcome, dir: Option<&Path>) -> PhaseFold {
     let changes: Vec<(Time, &str)> =
         scenario.changes.iter().map(|(&at, what)| (at, what.as_str())).collect();
     let placed: Vec<(Time, u64)> =
         outcome.samples.iter().map(|sample| (sample.at, sample.placed_bytes)).collect();
-    metrics::fold_phases(flows, &changes, &placed, outcome.now)
+    PhaseFold::new(&changes, &placed, outcome.now, dir)
 }
 
 fn packets(outcome: &Outcome) -> Packets {

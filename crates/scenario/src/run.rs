@@ -2,20 +2,20 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use endpoint::Observer;
-use fabric::{Outcome, Progress, Sim, Violated, Violation};
-use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir};
+use fabric::{Outcome, Progress, Sim, Threads, Violated, Violation};
+use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir, Summary};
 use units::{Dur, HostId, Time};
 
 use crate::Scenario;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::packet_latency::{Latencies, LatencyMeter};
-use crate::record::Recorder;
-use crate::results::Results;
+use crate::record::{Recorded, Recorder};
+use crate::results::{Evaluated, Results};
 use crate::trace::{Trace, Tracer};
 
 /// Version of the engine: results of equal versions have equal digests. 6: with
@@ -45,7 +45,7 @@ pub struct Options {
     pub heap: bool,
     /// Use an event per departure (the cross-check of lazy departures).
     pub eager: bool,
-    /// Worker threads; `None`: as many as there are processor cores.
+    /// So many threads, at least one; `None`: as many as pay.
     pub threads: Option<u32>,
     /// The command that repeats this run, for the manifest and for failures.
     pub command: String,
@@ -74,17 +74,27 @@ pub struct Simulated {
 /// What a run has left in its files.
 #[derive(Debug)]
 pub struct Written {
-    /// All of it.
-    pub results: Results,
+    /// `summary.json`.
+    pub summary: Summary,
     /// If an invariant was violated: the error with which the process is to end. The results are
     /// what the run had come to.
     pub violated: Option<Error>,
 }
 
+/// What a simulation has left.
+pub(crate) struct Ran {
+    pub(crate) outcome: Outcome,
+    pub(crate) recorded: Recorded,
+    pub(crate) latencies: Option<Latencies>,
+    /// How long it took, seconds.
+    pub(crate) wall_s: f64,
+    pub(crate) violation: Option<Violation>,
+}
+
 /// Called when the fabric is built, at time zero, and then at every grid step.
 pub type OnProgress<'a> = &'a mut dyn FnMut(&Progress);
 
-/// Run `scenario` without any files.
+/// Run `scenario` without any files: all messages stay in memory.
 ///
 /// # Errors
 /// An impossible fabric, or a violated invariant.
@@ -93,30 +103,43 @@ pub fn simulate(
     options: &Options,
     progress: OnProgress<'_>,
 ) -> Result<Simulated, Error> {
-    let simulated = simulate_into(scenario, options, None, progress)?;
-    match violated(scenario, options, simulated.violation.as_ref()) {
+    let Ran { outcome, recorded, latencies, wall_s, violation } =
+        unviolated(scenario, options, progress)?;
+    let Recorded { rows, jobs, rtts } = recorded;
+    let flows = rows.into_vec().map_err(|e| unwritable(&e))?;
+    Ok(Simulated { outcome, flows, jobs, rtts, latencies, wall_s, violation })
+}
+
+/// The same as it is.
+fn unviolated(
+    scenario: &Scenario,
+    options: &Options,
+    progress: OnProgress<'_>,
+) -> Result<Ran, Error> {
+    let ran = simulate_into(scenario, options, None, progress)?;
+    match violated(scenario, options, ran.violation.as_ref()) {
         Some(error) => Err(error),
-        None => Ok(simulated),
+        None => Ok(ran),
     }
 }
 
-/// With traces in `out`, if there are to be any. A violation is the caller's.
+/// With messages and traces in `out`, if there is one. A violation is the caller's.
 fn simulate_into(
     scenario: &Scenario,
     options: &Options,
     out: Option<&OutputDir>,
     progress: OnProgress<'_>,
-) -> Result<Simulated, Error> {
-    if out.is_some() || scenario.measure.packet_latency {
-        return simulate_watched(scenario, options, out, progress);
+) -> Result<Ran, Error> {
+    let (from, to) = (scenario.measure.from, scenario.measure.to);
+    let mut recorder = Recorder::new(from, to, out.map(OutputDir::staged));
+    let traces = out.filter(|_| options.trace.any());
+    if traces.is_some() || scenario.measure.packet_latency {
+        return simulate_watched(scenario, options, (traces, recorder), progress);
     }
-    let mut recorder = recorder(scenario);
+    let failed = recorder.failed();
     let started = clock();
-    let ended = sim(scenario, options, &mut recorder, &mut |p| {
-        progress(p);
-        ControlFlow::Continue(())
-    })?;
-    Ok(simulated(scenario, ended, recorder, None, started))
+    let ended = sim(scenario, options, &mut recorder, &mut while_well(progress, &failed))?;
+    ran(scenario, ended, recorder, None, started)
 }
 
 /// Run `scenario` and work out its results, without any files.
@@ -128,7 +151,8 @@ pub fn evaluate(
     options: &Options,
     progress: OnProgress<'_>,
 ) -> Result<Results, Error> {
-    Ok(Results::of(scenario, simulate(scenario, options, progress)?))
+    let ran = unviolated(scenario, options, progress)?;
+    Results::of(scenario, ran).map_err(|e| unwritable(&e))
 }
 
 /// Run `scenario` under the eyes of `observer`.
@@ -149,7 +173,8 @@ pub fn observe<O: Observer + Send>(
 
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
 /// for, `flows.parquet`, `jobs.parquet` if there are jobs, `series.parquet`, `links.parquet`,
-/// `packet_latency.parquet` if the scenario asks for it, `summary.json`, `manifest.json`.
+/// `packet_latency.parquet` if the scenario asks for it, `summary.json`, `manifest.json`. Of many
+/// messages only some are in memory at once.
 ///
 /// # Errors
 /// An impossible fabric, or a file that cannot be written. After a violated invariant the files are
@@ -160,63 +185,64 @@ pub fn run(
     out: &OutputDir,
     progress: OnProgress<'_>,
 ) -> Result<Written, Error> {
-    let traces = Some(out).filter(|_| options.trace.any());
-    let simulated = simulate_into(scenario, options, traces, progress)?;
-    let violated = violated(scenario, options, simulated.violation.as_ref());
-    let mut results = Results::of(scenario, simulated);
-    write(scenario, options, &mut results, out).map_err(|e| unwritable(&e))?;
-    Ok(Written { results, violated })
+    let ran = simulate_into(scenario, options, Some(out), progress)?;
+    let violated = violated(scenario, options, ran.violation.as_ref());
+    let summary = write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
+    Ok(Written { summary, violated })
 }
 
 /// The same with an observer that looks at every packet.
 fn simulate_watched(
     scenario: &Scenario,
     options: &Options,
-    out: Option<&OutputDir>,
+    (out, recorder): (Option<&OutputDir>, Recorder),
     progress: OnProgress<'_>,
-) -> Result<Simulated, Error> {
+) -> Result<Ran, Error> {
     let meter = meter(scenario);
-    let tracer = Tracer::new(options.trace, scenario, out, recorder(scenario), meter);
+    let tracer = Tracer::new(options.trace, scenario, out, recorder, meter);
     let mut tracer = tracer.map_err(|e| unwritable(&e))?;
     let failed = Arc::clone(&tracer.failed);
     let started = clock();
-    let ended = sim(scenario, options, &mut tracer, &mut |p| {
+    let ended = sim(scenario, options, &mut tracer, &mut while_well(progress, &failed))?;
+    let (recorder, latencies) = tracer.finish().map_err(|e| unwritable(&e))?;
+    ran(scenario, ended, recorder, latencies, started)
+}
+
+/// Show progress, until `failed`: what cannot be written need not be simulated.
+fn while_well<'a>(
+    progress: OnProgress<'a>,
+    failed: &'a AtomicBool,
+) -> impl FnMut(&Progress) -> ControlFlow<()> + 'a {
+    move |p| {
         progress(p);
         if failed.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
-    })?;
-    let (recorder, latencies) = tracer.finish().map_err(|e| unwritable(&e))?;
-    Ok(simulated(scenario, ended, recorder, latencies, started))
+    }
 }
 
 /// What is left of a run that began at `started`.
-fn simulated(
+fn ran(
     scenario: &Scenario,
     ended: Ended,
     recorder: Recorder,
     latencies: Option<Latencies>,
     started: Instant,
-) -> Simulated {
+) -> Result<Ran, Error> {
     let wall_s = started.elapsed().as_secs_f64();
     let Ended { outcome, violation } = ended;
-    let rated =
-        |job: JobRow| JobRow { rate: scenario.topology.receive_rate(HostId(job.host)), ..job };
-    let recorder = recorder.counted(&outcome.counted);
-    let rtts = recorder.rtts();
-    let jobs = recorder.jobs.into_iter().map(rated).collect();
-    Simulated { outcome, flows: recorder.rows, jobs, rtts, latencies, wall_s, violation }
+    let mut recorded = recorder.finish().map_err(|e| unwritable(&e))?;
+    for job in &mut recorded.jobs {
+        job.rate = scenario.topology.receive_rate(HostId(job.host));
+    }
+    Ok(Ran { outcome, recorded, latencies, wall_s, violation })
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
 fn clock() -> Instant {
     Instant::now()
-}
-
-fn recorder(scenario: &Scenario) -> Recorder {
-    Recorder::new(scenario.measure.from, scenario.measure.to)
 }
 
 fn meter(scenario: &Scenario) -> Option<LatencyMeter> {
@@ -266,7 +292,10 @@ fn sim(
     if options.eager {
         config.departures = fabric::Departures::Eager;
     }
-    config.threads = options.threads.unwrap_or_else(cores).max(1);
+    config.threads = match options.threads {
+        Some(threads) => Threads::Fixed(threads.max(1)),
+        None => Threads::Auto { most: cores(), hops_per_s: scenario.hops_per_s() },
+    };
     let impossible = |why: String| {
         let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
         Error::from(error.hint("every pair of hosts needs a path that works"))
@@ -295,21 +324,24 @@ fn sim(
 fn write(
     scenario: &Scenario,
     options: &Options,
-    results: &mut Results,
+    ran: &Ran,
     out: &OutputDir,
-) -> Result<(), FileError> {
-    metrics::write_flows(out.file("flows.parquet")?, &mut results.flows)?;
-    if !results.jobs.is_empty() {
-        metrics::write_jobs(out.file("jobs.parquet")?, &results.jobs)?;
+) -> Result<Summary, FileError> {
+    let evaluated = Evaluated::of(scenario, ran, Some(out.staged()))?;
+    let Evaluated { summary, series, links, .. } = evaluated;
+    metrics::write_flows(out.file("flows.parquet")?, &ran.recorded.rows)?;
+    if !ran.recorded.jobs.is_empty() {
+        metrics::write_jobs(out.file("jobs.parquet")?, &ran.recorded.jobs)?;
     }
-    results.series.write(out.file("series.parquet")?)?;
-    metrics::write_links(out.file("links.parquet")?, results.links.iter().cloned())?;
-    if let Some(latencies) = &results.latencies {
+    series.write(out.file("series.parquet")?)?;
+    metrics::write_links(out.file("links.parquet")?, links)?;
+    if let Some(latencies) = &ran.latencies {
         let file = out.file("packet_latency.parquet")?;
         metrics::write_packet_latency(file, &latencies.ascending)?;
     }
     manifest(scenario, options).write(out)?;
-    results.summary.write(out)
+    summary.write(out)?;
+    Ok(summary)
 }
 
 /// What was run, and how to run it again.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fabric::Topology;
+use fabric::{Threads, Topology};
 use queues::QueueSpec;
 use units::{Dur, Time};
 
@@ -47,6 +47,9 @@ pub struct Scenario {
     resolved: toml::Table,
 }
 
+/// Called while a long file is read, with its name and the share of it that has been read.
+pub type OnReading<'a> = &'a dyn Fn(&str, f64);
+
 impl Scenario {
     /// Read the scenario file `path`, or the scenario inside the `manifest.json` of a run, and
     /// apply the `--set` edits in order.
@@ -54,6 +57,18 @@ impl Scenario {
     /// # Errors
     /// The first thing that is wrong, where it is, and what would be right.
     pub fn load(path: &Path, edits: &[String]) -> Result<Self, Diagnostic> {
+        Self::load_telling(path, edits, &|_, _| ())
+    }
+
+    /// The same; `on_reading` is told how far long files have been read.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn load_telling(
+        path: &Path,
+        edits: &[String],
+        on_reading: OnReading<'_>,
+    ) -> Result<Self, Diagnostic> {
         let name = path.display().to_string();
         let text = files::read_text(path).map_err(|why| {
             Diagnostic::new(format!("cannot read {name}: {why}"))
@@ -63,9 +78,10 @@ impl Scenario {
         let dir = path.parent().unwrap_or(Path::new(""));
         if path.extension().is_some_and(|e| e == "json") {
             let text = of_manifest(&name, &text)?;
-            return Self::parse(&format!("{name} (resolved scenario)"), &text, dir, edits);
+            let name = format!("{name} (resolved scenario)");
+            return Self::parse_telling(&name, &text, (dir, on_reading), edits);
         }
-        Self::parse(&name, &text, dir, edits)
+        Self::parse_telling(&name, &text, (dir, on_reading), edits)
     }
 
     /// The same for a text; `name` is what messages call it, and paths inside are relative to
@@ -74,12 +90,21 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`].
     pub fn parse(name: &str, text: &str, dir: &Path, edits: &[String]) -> Result<Self, Diagnostic> {
+        Self::parse_telling(name, text, (dir, &|_, _| ()), edits)
+    }
+
+    fn parse_telling(
+        name: &str,
+        text: &str,
+        files: (&Path, OnReading<'_>),
+        edits: &[String],
+    ) -> Result<Self, Diagnostic> {
         let mut document = Document::parse(name, text)?;
         for edit in edits {
             document.set(edit)?;
         }
         let root = Reader::new(&document.root, &document.root.at, "the scenario")?;
-        read(root, dir)
+        read(root, files)
     }
 
     /// The scenario's name.
@@ -152,7 +177,8 @@ pub(crate) fn keys() -> Vec<Section> {
 }
 
 /// Read every table, in the order in which one needs the others.
-fn read(mut root: Reader<'_>, dir: &Path) -> Checked<Scenario> {
+fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario> {
+    let (dir, _) = files;
     let mut about = About::default();
     root.keys(ROOT, &mut about, None)?;
     root.complete(&[])?;
@@ -170,7 +196,7 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Checked<Scenario> {
         Some(table) => Some(buffer::read(table, &queue, transports.mtu())?),
         None => None,
     };
-    let traffic = traffic::read(&mut tables.traffic, dir, seed, &mut topology, &transports)?;
+    let traffic = traffic::read(&mut tables.traffic, files, seed, &mut topology, &transports)?;
     let acknowledges = transports.acknowledges().is_some();
     let demand = Demand::of(&traffic, &transports, &topology);
     let needed = demand.time_needed(&topology);
@@ -216,13 +242,14 @@ fn read(mut root: Reader<'_>, dir: &Path) -> Checked<Scenario> {
         reroute_after,
         events: fabric::Events::Wheel,
         departures: fabric::Departures::Lazy,
-        threads: 1,
+        threads: Threads::Fixed(1),
         grid: measure.grid(),
         limit: measure.limit,
         open_limit: measure.max_in_flight.unwrap_or(u64::MAX),
         window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
         sample_every: Some(measure.sample_every(topology.links().len())),
         rtts: measure.rtt,
+        packet_life: longest_life,
         check: false,
     };
     let (topology, changes) = (Arc::new(topology), script.changes);

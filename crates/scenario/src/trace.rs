@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent, RttRecord};
+use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent, RttRecord, Stat};
 use fabric::{Link, Node};
 use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
 };
-use units::Time;
+use units::{MsgKey, Time};
 use wire::frame::mirror_trimmed;
 use wire::pfc;
 
@@ -114,7 +114,7 @@ impl Tracer {
             None => None,
         };
         let held = vec![0; links.len()];
-        let failed = Arc::new(AtomicBool::new(false));
+        let failed = recorder.failed();
         Ok(Self { recorder, meter, links, protocols, packets, queues, held, error: None, failed })
     }
 
@@ -199,6 +199,10 @@ impl Observer for Tracer {
 
     fn message(&mut self, record: &MessageRecord) {
         self.recorder.message(record);
+    }
+
+    fn count(&mut self, key: MsgKey, stat: Stat, times: u64) {
+        self.recorder.count(key, stat, times);
     }
 
     fn job(&mut self, record: &JobRecord) {

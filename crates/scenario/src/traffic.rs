@@ -28,6 +28,7 @@ use crate::key::{Key, Section, keys, section};
 use crate::mux::{self, Mux};
 use crate::reader::Reader;
 use crate::registry::{Kind, kinds};
+use crate::scenario::OnReading;
 use crate::transport::{Transport, Transports};
 use crate::value::choices;
 
@@ -109,6 +110,8 @@ pub(crate) struct Context<'a, 'd> {
     written: Written,
     /// Paths are relative to this directory.
     dir: &'a Path,
+    /// Told how far a long file has been read.
+    on_reading: OnReading<'a>,
     /// The draws of this table.
     draw: Draw,
     /// The fabric; connection matrices fail links.
@@ -373,7 +376,7 @@ const TRIGGER_DELAY: Dur = Dur(1);
 /// Read all `[traffic]` tables.
 pub(crate) fn read(
     tables: &mut [Reader<'_>],
-    dir: &Path,
+    (dir, on_reading): (&Path, OnReading<'_>),
     seed: u64,
     topology: &mut Topology,
     transports: &Transports,
@@ -395,7 +398,7 @@ pub(crate) fn read(
         let draw = Draw::new(seed, Purpose::new("scenario: traffic"), index as u64);
         let Traffic { tables: before, names, .. } = &traffic;
         let topology = &mut *topology;
-        let mut cx = Context { table, written, dir, draw, topology, before, names };
+        let mut cx = Context { table, written, dir, on_reading, draw, topology, before, names };
         let mut part = part(&mut cx)?;
         let Context { table, written, .. } = cx;
         let (place, transport) = transports.named(table, &written.transport)?;

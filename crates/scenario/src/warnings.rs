@@ -1,5 +1,5 @@
 //! What a reader should know before trusting a result, beyond what its messages say
-//! (`metrics::fold_flows` says that).
+//! (`metrics::FlowFold` says that).
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const FEW_RTTS: u64 = 10;
 pub(crate) fn of(
     scenario: &Scenario,
     outcome: &Outcome,
-    (flows, jobs): (&[FlowRow], &[JobRow]),
+    (seen, jobs): (&Seen, &[JobRow]),
     window: Window,
     folded: Vec<String>,
 ) -> Vec<String> {
@@ -27,7 +27,7 @@ pub(crate) fn of(
     }
     let mut warnings: Vec<String> = scenario.warnings.iter().map(ToString::to_string).collect();
     warnings.extend(folded);
-    if flows.iter().all(|row| !row.measured) && flows.iter().all(|row| row.size.is_some()) {
+    if !seen.measured && seen.lasting.is_empty() {
         warnings.push(
             "nothing was measured: no message was submitted inside the measurement window"
                 .to_owned(),
@@ -41,8 +41,8 @@ pub(crate) fn of(
     warnings.extend(late_faults(scenario, outcome));
     warnings.extend(flow_control(scenario, outcome));
     warnings.extend(delivered_twice(outcome));
-    warnings.extend(forgotten(flows));
-    warnings.extend(starved(flows));
+    warnings.extend(forgotten(seen));
+    warnings.extend(starved(seen));
     warnings
 }
 
@@ -78,19 +78,37 @@ fn delivered_twice(outcome: &Outcome) -> Option<String> {
     })
 }
 
+/// What the messages say for these warnings.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Whether there is one inside the measurement window.
+    measured: bool,
+    /// Those forgotten before they were whole, and acknowledged none the less.
+    forgotten: u64,
+    /// By traffic table and receiver, what each unbounded flow got within the window.
+    lasting: BTreeMap<(u16, u32), Vec<u64>>,
+}
+
+impl Seen {
+    pub(crate) fn add(&mut self, row: &FlowRow) {
+        self.measured |= row.measured;
+        let lost = row.failed == Some(Failure::Forgotten) && row.has_failed();
+        self.forgotten += u64::from(lost);
+        if row.size.is_none() {
+            self.lasting.entry((row.traffic, row.dst)).or_default().push(row.placed_in_window);
+        }
+    }
+}
+
 /// Unbounded flows that got next to nothing of a link that others of their table had: at a queue
 /// that drops from its tail, phases decide that (specs/phases.md#3).
-fn starved(flows: &[FlowRow]) -> Option<String> {
+fn starved(seen: &Seen) -> Option<String> {
     const LITTLE: f64 = 0.01;
-    let mut bytes: BTreeMap<(u16, u32), Vec<u64>> = BTreeMap::new();
-    for row in flows.iter().filter(|row| row.size.is_none()) {
-        bytes.entry((row.traffic, row.dst)).or_default().push(row.placed_in_window);
-    }
     let starved_of = |flows: &Vec<u64>| {
         let mean = flows.iter().sum::<u64>() as f64 / flows.len() as f64;
         flows.iter().filter(|&&bytes| (bytes as f64) < mean * LITTLE).count()
     };
-    let starved: usize = bytes.values().map(starved_of).sum();
+    let starved: usize = seen.lasting.values().map(starved_of).sum();
     (starved > 0).then(|| {
         format!(
             "unbounded flows that got less than a hundredth of the mean to the same host: {starved}; \
@@ -100,9 +118,8 @@ fn starved(flows: &[FlowRow]) -> Option<String> {
 }
 
 /// Messages that such a NIC had forgotten before they were whole, and acknowledged none the less.
-fn forgotten(flows: &[FlowRow]) -> Option<String> {
-    let lost = |row: &&FlowRow| row.failed == Some(Failure::Forgotten) && row.has_failed();
-    let lost = flows.iter().filter(lost).count();
+fn forgotten(seen: &Seen) -> Option<String> {
+    let lost = seen.forgotten;
     (lost > 0).then(|| {
         format!(
             "messages acknowledged and never delivered: {lost}, because receivers remember only \

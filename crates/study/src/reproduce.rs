@@ -309,8 +309,9 @@ fn measure(
 ) -> Result<(), String> {
     let scenario = job.scenario().map_err(|e| e.to_string())?;
     let command = ran.record.command.clone();
-    let options =
-        scenario::Options { threads: Some(threads), command, ..scenario::Options::default() };
+    // One thread, or as many as pay.
+    let threads = (threads == 1).then_some(1);
+    let options = scenario::Options { threads, command, ..scenario::Options::default() };
     let results =
         scenario::evaluate(&scenario, &options, &mut |p| step(scenario.done(p).min(UNDER_WAY)));
     let results = results.map_err(|e| e.to_string())?;

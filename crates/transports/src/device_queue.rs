@@ -16,8 +16,8 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort};
-use units::Time;
+use endpoint::{Cx, Endpoint, Msg, MsgId, MsgKey, Packet, Stat, Submit, TimerId, Tx, TxPort};
+use units::{HostId, Time};
 
 use crate::inner::Inner;
 
@@ -156,6 +156,10 @@ impl Endpoint for DeviceQueue {
 
     fn on_room(&mut self, cx: &mut Cx<'_>) {
         self.call(cx, |ep, cx| ep.on_room(cx));
+    }
+
+    fn on_over(&mut self, me: HostId, key: MsgKey) {
+        self.endpoint.0.on_over(me, key);
     }
 
     fn prefetch(&self, step: u8) {

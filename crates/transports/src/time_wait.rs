@@ -59,6 +59,21 @@ impl<K: Copy + Eq + Hash, V: Copy> TimeWait<K, V> {
         }
     }
 
+    /// `key` cannot come back: forget it.
+    pub(crate) fn forget(&mut self, key: &K) {
+        self.until.remove(key);
+        while let Some((_, oldest)) = self.order.front()
+            && !self.until.contains_key(oldest)
+        {
+            self.order.pop_front();
+        }
+        // One that stays keeps those behind it here, though they are forgotten.
+        if self.order.len() > KEEP.max(2 * self.until.len()) {
+            let until = &self.until;
+            self.order.retain(|(_, key)| until.contains_key(key));
+        }
+    }
+
     fn expire(&mut self, now: Time) {
         while let Some(&(due, key)) = self.order.front() {
             if due > now {
@@ -106,5 +121,20 @@ mod tests {
         }
         assert_eq!(table.get(ms(20), &'c'), None, "three places");
         assert_eq!(table.get(ms(20), &'f'), Some(()));
+    }
+
+    #[test]
+    fn what_is_over_takes_no_room_even_behind_what_is_not() {
+        let mut table = TimeWait::new();
+        let (now, wait) = (Time(1), Dur::from_ms(10));
+        table.insert(now, wait, u32::MAX, 0, ());
+        for key in 1..10_000 {
+            table.insert(now, wait, u32::MAX, key, ());
+            table.forget(&key);
+        }
+        assert!(table.order.len() <= KEEP && table.order.capacity() <= 8 * KEEP);
+        assert_eq!((table.until.len(), table.get(now, &0)), (1, Some(())));
+        table.forget(&0);
+        assert_eq!(table.len(), 0);
     }
 }

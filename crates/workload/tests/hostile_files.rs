@@ -3,7 +3,11 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use trimline_workload::{TextError, read_cm, read_messages, read_sizes, read_topo};
+use trimline_workload::{Messages, TextError, read_cm, read_sizes, read_topo};
+
+fn read_messages(text: &str, name: &str) -> Result<Messages, TextError> {
+    trimline_workload::read_messages(text, name, &|_| ())
+}
 
 const SIZES: &str = "# title: t\n# sampling: discrete\n0 0\n180 0.1\n3160 0.7\n1000000 1\n";
 const PERCENT: &str = "1500.0\n0,0\n70,1\n70 10\n3000000 100\n";

@@ -87,13 +87,14 @@ fn threads_change_nothing_and_are_not_in_the_repeat_command_unless_asked_for() {
         let manifest = std::fs::read_to_string(dir.path().join("r/manifest.json")).unwrap();
         (digest, manifest.contains("threads"))
     };
-    let (all_cores, _) = run(&[]);
-    assert_eq!(run(&[]), (all_cores.clone(), false));
-    for n in ["1", "2", "3", "8"] {
-        assert_eq!(run(&["--threads", n]), (all_cores.clone(), true));
+    let (auto, _) = run(&[]);
+    assert_eq!(run(&[]), (auto.clone(), false));
+    for n in ["auto", "1", "2", "3", "8"] {
+        assert_eq!(run(&["--threads", n]), (auto.clone(), true));
     }
     let help = text(&trimline(dir.path(), &["run", "--help"]).stdout);
-    assert!(help.contains("no effect on results [default: all cores]"), "{help}");
+    assert!(help.contains("No effect on results"), "{help}");
+    assert!(help.contains("[default: auto]"), "{help}");
 }
 
 #[test]

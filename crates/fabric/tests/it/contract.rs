@@ -7,7 +7,7 @@ use endpoint::{App, AppCx, AppEvent, Cx, Endpoint, Framing, Msg, Packet, Submit,
 use queues::{Capacity, DropTailSpec, QueueSpec};
 use trimline_fabric::{
     Config, Departures, Encapsulation, End, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim,
-    Topology, Violated, Violation,
+    Threads, Topology, Violated, Violation,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -100,13 +100,14 @@ pub(crate) fn whole(
         host_clock: trimline_fabric::HostClock::EXACT,
         events,
         departures: Departures::Lazy,
-        threads,
+        threads: Threads::Fixed(threads),
         grid: Dur::from_us(10),
         limit: us(400),
         open_limit: u64::MAX,
         window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
         rtts: false,
+        packet_life: Dur::MAX,
         check: true,
     };
     let endpoints = (0..4).map(|_| Box::new(script) as Box<dyn Endpoint>).collect();

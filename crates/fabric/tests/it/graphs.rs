@@ -12,7 +12,7 @@ use endpoint::{
 use queues::{Capacity, NdpSpec, QueueSpec};
 use trimline_fabric::{
     Bcube, Config, Departures, Encapsulation, Events, Jellyfish, LinkSpec, Node, PfcSpec, Routing,
-    Sim, Topology, Vl2,
+    Sim, Threads, Topology, Vl2,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -132,13 +132,14 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         host_clock: trimline_fabric::HostClock::EXACT,
         events: Events::Wheel,
         departures: Departures::Lazy,
-        threads: 1,
+        threads: Threads::Fixed(1),
         grid: Dur::from_us(10),
         limit: Time(400_000_000),
         open_limit: u64::MAX,
         window: (Time::ZERO, Time::NEVER),
         sample_every: None,
         rtts: false,
+        packet_life: Dur::MAX,
         check: true,
     };
     let endpoint = |_| {

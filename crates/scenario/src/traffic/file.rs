@@ -41,7 +41,9 @@ pub(super) fn file(cx: &mut Context<'_, '_>) -> Checked<Part> {
             matrix.plan()
         }
         Some("csv") => {
-            let messages = workload::read_messages(&source.text, &source.name).map_err(located)?;
+            let tell = |share| (cx.on_reading)(&source.name, share);
+            let messages = workload::read_messages(&source.text, &source.name, &tell);
+            let messages = messages.map_err(located)?;
             messages.check_hosts(hosts).map_err(located)?;
             messages.plan()
         }

@@ -115,7 +115,7 @@ fn traces_change_nothing_and_the_manifest_repeats_the_run() {
             let traced = run(&scenario, &options, &out, &mut |_| ()).unwrap();
             out.commit().unwrap();
             let plain = format!("{:016x}", digest(&scenario, &Options::default()));
-            assert_eq!(traced.results.summary.digest, plain, "{}: traced", scenario.name());
+            assert_eq!(traced.summary.digest, plain, "{}: traced", scenario.name());
             for file in [
                 "packets.pcapng",
                 "hops.pcapng",
@@ -130,7 +130,7 @@ fn traces_change_nothing_and_the_manifest_repeats_the_run() {
             assert_eq!(format!("{:016x}", digest(&again, &Options::default())), plain);
             assert_eq!(again.resolved(), scenario.resolved(), "resolved once, resolved for good");
             assert_eq!(Manifest::read(&manifest).unwrap().command, "trimline run x.toml");
-            assert_eq!(Summary::read(&dir.join("summary.json")).unwrap(), traced.results.summary);
+            assert_eq!(Summary::read(&dir.join("summary.json")).unwrap(), traced.summary);
         });
     }
 }

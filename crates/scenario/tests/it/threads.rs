@@ -6,6 +6,7 @@
 
 use crate::drawn;
 
+use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,9 +14,9 @@ use std::path::Path;
 use drawn::{Dice, Drawn, draw, draw_lossless, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
-    Config, Conservation, Counted, Counters, Deadlock, Departures, Encapsulation, Encoding, End,
-    Events, Fault, FaultAction, HostClock, LinkStats, Outcome, PfcSpec, Routing, Sample,
-    SendJitter, Sim, Topology,
+    Config, Conservation, Counters, Deadlock, Departures, Encapsulation, Encoding, End, Events,
+    Fault, FaultAction, HostClock, LinkStats, Outcome, PfcSpec, Routing, Sample, SendJitter, Sim,
+    Threads, Topology,
 };
 use metrics::{FlowRow, JobRow};
 use queues::{
@@ -23,7 +24,7 @@ use queues::{
 };
 use transports::{ndp, tcp};
 use trimline_scenario::{Options, Scenario, simulate};
-use units::{Dur, Time};
+use units::{Dur, MsgKey, Time};
 use workload::Plan;
 
 // ---------------------------------------------------------------------------- what is compared
@@ -64,7 +65,6 @@ struct Told<Row> {
     events: u64,
     packet_hops: u64,
     counters: Counters,
-    counted: Vec<Counted>,
     conservation: Conservation,
     queue_bytes_p99: Option<u32>,
     links: Vec<LinkStats>,
@@ -84,7 +84,6 @@ impl<Row> Told<Row> {
             partitions,
             packet_hops,
             counters,
-            counted,
             conservation,
             links,
             buffers,
@@ -102,7 +101,6 @@ impl<Row> Told<Row> {
             events,
             packet_hops,
             counters,
-            counted,
             conservation,
             queue_bytes_p99,
             links,
@@ -160,12 +158,20 @@ enum Row {
     Job(JobRow),
 }
 
-/// Keeps what became of messages.
-struct Keep(Vec<MessageRecord>);
+/// Keeps what became of messages, and what was counted for them.
+#[derive(Debug, Default, PartialEq)]
+struct Keep {
+    messages: Vec<MessageRecord>,
+    counts: BTreeMap<(MsgKey, u8), u64>,
+}
 
 impl Observer for Keep {
     fn message(&mut self, record: &MessageRecord) {
-        self.0.push(*record);
+        self.messages.push(*record);
+    }
+
+    fn count(&mut self, key: MsgKey, stat: Stat, times: u64) {
+        *self.counts.entry((key, stat as u8)).or_default() += times;
     }
 }
 
@@ -222,11 +228,12 @@ impl Signals {
             pfc: PfcSpec::default(),
             telemetry: false,
             rtts: false,
+            packet_life: Dur::MAX,
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),
             events: Events::Wheel,
             departures: Departures::Lazy,
-            threads: 1,
+            threads: Threads::Fixed(1),
             grid: Dur::from_us(10),
             limit: drawn.limit,
             open_limit: u64::MAX,
@@ -252,7 +259,7 @@ impl Signals {
         }
     }
 
-    fn run(&self, way: Way) -> Result<Told<MessageRecord>, String> {
+    fn run(&self, way: Way) -> Result<Told<Keep>, String> {
         let hosts = self.fabric.hosts();
         let apps = self.plan.schedules(hosts, self.delay).map_err(|why| why.to_string())?;
         let apps = apps.into_iter().map(|app| Box::new(app) as Box<dyn App>).collect();
@@ -261,17 +268,17 @@ impl Signals {
         let config = Config {
             events: if way.heap { Events::Heap } else { Events::Wheel },
             departures: if way.eager { Departures::Eager } else { Departures::Lazy },
-            threads,
+            threads: Threads::Fixed(threads),
             check,
             ..self.config.clone()
         };
-        let mut keep = Keep(Vec::new());
+        let mut keep = Keep::default();
         let sim = Sim::new(self.fabric.clone(), config, endpoints, apps, &mut keep);
         let outcome = sim
             .map_err(|why| why.to_string())?
             .run(&mut |_| ControlFlow::Continue(()))
             .map_err(|violated| violated.to_string())?;
-        Ok(Told::of(outcome, keep.0))
+        Ok(Told::of(outcome, vec![keep]))
     }
 }
 

@@ -228,6 +228,18 @@ impl Endpoint for Ndp {
         }
     }
 
+    fn on_over(&mut self, me: HostId, key: MsgKey) {
+        // A table with few places is one of a NIC, which does not know: its size decides what it
+        // forgets.
+        if self.config.time_wait_entries < u32::MAX {
+            return;
+        }
+        match key.src == me {
+            true => self.sender.forget(key.id),
+            false => self.receiver.forget(key),
+        }
+    }
+
     fn prefetch(&self, step: u8) {
         if step == 0
             && let Some(control) = self.out.front()

@@ -257,6 +257,11 @@ impl Receiver {
         cx.fx.delivered(conn.key);
     }
 
+    /// See [`endpoint::Endpoint::on_over`].
+    pub(super) fn forget(&mut self, key: MsgKey) {
+        self.finished.forget(&key);
+    }
+
     fn remember(&mut self, now: Time, config: &Config, key: MsgKey, over: Over) {
         self.finished.insert(now, config.time_wait, config.time_wait_entries, key, over);
     }

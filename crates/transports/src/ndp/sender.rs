@@ -136,6 +136,11 @@ impl Sender {
         }
     }
 
+    /// See [`endpoint::Endpoint::on_over`].
+    pub(super) fn forget(&mut self, id: MsgId) {
+        self.finished.forget(&id);
+    }
+
     pub(crate) fn submit(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) -> Submit {
         // At-most-once (specs/ndp.md#8): an id in use, or used within the last MSL, is refused.
         if self.by_id.get(msg.id).is_some() || self.is_finished(cx.now, msg.id) {

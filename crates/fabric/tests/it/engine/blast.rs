@@ -12,7 +12,7 @@ use queues::{
 };
 use trimline_fabric::{
     Config, Departures, Encapsulation, Events, LinkSpec, Outcome, Pause, PfcSpec, Routing, Sim,
-    Topology, Vl2,
+    Threads, Topology, Vl2,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 
@@ -132,13 +132,14 @@ pub(crate) fn config(seed: u64) -> Config {
         host_clock: trimline_fabric::HostClock::EXACT,
         events: Events::Wheel,
         departures: Departures::Lazy,
-        threads: 1,
+        threads: Threads::Fixed(1),
         grid: Dur::from_us(10),
         limit: Time(400_000_000),
         open_limit: u64::MAX,
         window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
         rtts: false,
+        packet_life: Dur::MAX,
         check: true,
     }
 }

@@ -1,6 +1,6 @@
 //! The forms in which a path is written into packets lead over the same ports.
 
-use trimline_fabric::{Clos, Config, Encoding, LinkSpec, Node, Routing, Tier, Topology};
+use trimline_fabric::{Clos, Config, Encoding, LinkSpec, Node, Routing, Threads, Tier, Topology};
 use units::{Dur, Rate, Time};
 
 use super::blast::{LINK, config, ndp, run, shapes};
@@ -50,7 +50,8 @@ fn every_encoding_is_the_same_run() {
             for encoding in ENCODINGS {
                 for threads in [1, 3] {
                     let routing = Routing::Encoded(encoding);
-                    let other = Config { routing, threads, ..base.clone() };
+                    let other =
+                        Config { routing, threads: Threads::Fixed(threads), ..base.clone() };
                     let other = run(&topology, other, 6, 40_000);
                     let about = format!("{encoding:?} in {}, {threads} threads", topology.kind());
                     assert_eq!(other.links, computed.links, "{about}");

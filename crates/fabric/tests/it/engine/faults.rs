@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use endpoint::{App, AppCx, Drop, Endpoint, Observer, Packet, PacketEvent};
 use trimline_fabric::{
-    Config, Departures, Events, Fault, FaultAction, Node, Routing, Sim, Tier, Topology,
+    Config, Departures, Events, Fault, FaultAction, Node, Routing, Sim, Threads, Tier, Topology,
 };
 use units::{Dur, HostId, Rate, Time};
 
@@ -53,7 +53,8 @@ fn any_fault_is_the_same_on_every_way_through_the_engine() {
                 (Events::Wheel, Departures::Lazy, 3),
                 (Events::Heap, Departures::Eager, 8),
             ] {
-                let other = Config { events, departures, threads, ..base.clone() };
+                let other =
+                    Config { events, departures, threads: Threads::Fixed(threads), ..base.clone() };
                 let other = run(&topology, other, 6, 30_000);
                 assert_eq!(other.digest, reference.digest, "{events:?} {departures:?} {threads}");
                 assert_eq!(other.links, reference.links);

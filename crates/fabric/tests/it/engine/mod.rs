@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use endpoint::{App, AppCx, Cx, Draw, Endpoint, Msg, Packet, Purpose, Submit, Tx, TxPort};
 use trimline_fabric::{
     Bcube, Config, Departures, End, Events, Fault, FaultAction, Jellyfish, LinkSpec, Node, Pause,
-    PfcSpec, Routing, Sim, Tier, Topology,
+    PfcSpec, Routing, Sim, Threads, Tier, Topology,
 };
 use units::{Dur, HostId, Rate, Time, TimerId};
 
@@ -111,7 +111,12 @@ fn any_number_of_threads_agrees() {
                 let one = run(&topology, base.clone(), 6, 30_000);
                 // And all four numbers.
                 for threads in [[2, 8], [3, 4]][(n + seed as usize) % 2] {
-                    let many = run(&topology, Config { threads, ..base.clone() }, 6, 30_000);
+                    let many = run(
+                        &topology,
+                        Config { threads: Threads::Fixed(threads), ..base.clone() },
+                        6,
+                        30_000,
+                    );
                     assert_eq!(many.digest, one.digest, "{} in {threads}", topology.kind());
                     assert_eq!(many.links, one.links);
                     assert_eq!(many.samples, one.samples);
@@ -139,7 +144,12 @@ fn slots_agree_on_every_way() {
             let reference = run(&topology, base.clone(), 6, 30_000);
             assert_ne!(reference.digest, free.digest);
             for (events, threads) in [(Events::Heap, 1), (Events::Wheel, 3), (Events::Wheel, 8)] {
-                let other = run(&topology, Config { events, threads, ..base.clone() }, 6, 30_000);
+                let other = run(
+                    &topology,
+                    Config { events, threads: Threads::Fixed(threads), ..base.clone() },
+                    6,
+                    30_000,
+                );
                 assert_eq!(other.digest, reference.digest, "{events:?}, {threads}");
                 assert_eq!(other.links, reference.links);
                 assert_eq!(other.counters, reference.counters);
@@ -411,7 +421,13 @@ fn packets_shorter_than_slots_were_made_for_change_nothing() {
     let topology = Topology::fat_tree(4, 1, LINK).unwrap();
     let run = |events, threads| {
         let limit = Time(Dur::from_us(300).0);
-        let config = Config { queue: ndp(8, 72_000), events, threads, limit, ..config(1) };
+        let config = Config {
+            queue: ndp(8, 72_000),
+            events,
+            threads: Threads::Fixed(threads),
+            limit,
+            ..config(1)
+        };
         let endpoints = (0..16).map(|_| Box::new(Dribble(800)) as Box<dyn Endpoint>).collect();
         let apps = (0..16).map(|_| Box::new(Dribble(0)) as Box<dyn App>).collect();
         let mut observer = ();

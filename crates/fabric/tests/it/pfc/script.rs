@@ -9,7 +9,8 @@ use endpoint::{
 };
 use queues::{Headroom, LosslessSpec, PfcBufferSpec, QueueSpec, Schedule, Threshold};
 use trimline_fabric::{
-    Config, Departures, Encapsulation, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Topology,
+    Config, Departures, Encapsulation, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Threads,
+    Topology,
 };
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 use wire::pfc;
@@ -138,12 +139,13 @@ pub(crate) fn config(memory: PfcBufferSpec) -> Config {
         pfc: PfcSpec::default(),
         telemetry: false,
         rtts: false,
+        packet_life: Dur::MAX,
         faults: Vec::new(),
         reroute_after: Dur::ZERO,
         host_clock: trimline_fabric::HostClock::EXACT,
         events: Events::Wheel,
         departures: Departures::Lazy,
-        threads: 1,
+        threads: Threads::Fixed(1),
         grid: Dur::from_us(10),
         limit: Time(20_000_000_000),
         open_limit: u64::MAX,
