@@ -13,7 +13,7 @@ use crate::{Ended, html, said, say, table, tell, warn};
 pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
     let mut bar = Bar::reading(progress, &args.file.display().to_string());
     let scenario = Scenario::load_telling(&args.file, &args.edits.all(), &|file, share| {
-        bar.read(file, share)
+        bar.read(file, share);
     })?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
     let options = Options {
