@@ -9,10 +9,12 @@
 # make recipes the recipes of CONTRIBUTING, followed by a script in a copy of the tree
 # make golden  beside ns-2.35 and htsim: every point of tests/golden
 # make bench   the simulator's own speed
+# make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
+#              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test rtl-setup lint studies docs swarm recipes golden bench fuzz reproduce
+.PHONY: demo test rtl rtl-setup lint studies docs swarm recipes golden bench fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -36,6 +38,11 @@ target/rtl-tools/ready: rtl/requirements.txt
 	-python3 -m venv target/rtl-tools && \
 	    target/rtl-tools/bin/pip install --quiet --disable-pip-version-check -r rtl/requirements.txt && \
 	    touch $@
+
+rtl: rtl-setup
+	TRIMLINE_RTL_PACKETS=1000000 cargo test --release --locked -p trimline-rtl --test nics
+	TRIMLINE_RTL_MUTANTS=1 TRIMLINE_RTL_CYCLES=100000 cargo test --release --locked -p trimline-rtl
+	TRIMLINE_RTL_ALL=1 cargo test --release --locked -p trimline-scenario --test it nano_rtl
 
 # The program that the tests have built.
 studies:

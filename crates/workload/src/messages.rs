@@ -337,7 +337,7 @@ mod tests {
         let read = super::read_messages(&text, "x", &|share| told.borrow_mut().push(share));
         let told = told.into_inner();
         assert_eq!(told.len(), rows / ROWS_BETWEEN);
-        let shares = (1..).map(|n| n as f64 * ROWS_BETWEEN as f64 / rows as f64);
+        let shares = (1_u64..).map(|n| n as f64 * ROWS_BETWEEN as f64 / rows as f64);
         assert!(
             told.iter().zip(shares).all(|(told, share)| (told - share).abs() < 1e-3),
             "{told:?}"

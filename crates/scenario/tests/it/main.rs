@@ -29,6 +29,7 @@ mod nano_agreement;
 mod nano_clocked;
 mod nano_faults;
 mod nano_remember;
+mod nano_rtl;
 mod ndp_invariants;
 mod ns2;
 mod old_names;

@@ -25,12 +25,13 @@ pub const LOOKUP: u64 = 4;
 /// follows from (C6).
 pub const GRANT_RESTART: Dur = Dur(8);
 
-/// The fewest cycles between two packets with which `program` does in a circuit what it does packet
-/// by packet (C10). Until circuits of programs are built, the most that any shipped program needs,
-/// which is what the shortest packets at 200 Gb/s leave.
+/// The fewest cycles between two packets with which a circuit of `program` does what the program
+/// does packet by packet, where a message is free in the lookup that makes it whole (C7, C10).
 #[must_use]
-pub const fn least_spacing(_: &ir::Program) -> u64 {
-    8
+pub fn least_spacing(program: &ir::Program) -> u64 {
+    // A program that is no circuit is refused where one is made of it.
+    let Ok(hardware) = ir::Hardware::new(program) else { return 1 };
+    hardware.spacings(&[]).first().map_or(1, |ingress| ingress.cycles.into())
 }
 
 /// A NIC of cycles.
