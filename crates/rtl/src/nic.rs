@@ -134,13 +134,19 @@ impl Nic {
             sources.push(folder.join(name));
             fs::write(&sources[sources.len() - 1], text)?;
         }
-        Ok(Design {
+        Ok(Design { sources, ..self.ports() })
+    }
+
+    /// The design without its files.
+    #[must_use]
+    pub fn ports(&self) -> Design {
+        Design {
             top: "nic".into(),
-            sources,
+            sources: Vec::new(),
             parameters: Vec::new(),
             inputs: self.inputs.clone(),
             outputs: self.outputs.clone(),
-        })
+        }
     }
 }
 

@@ -69,6 +69,8 @@ impl Design {
     /// See [`SimError`]. Any warning of Verilator is an error.
     pub fn build(&self, tools: &Tools, folder: &Path) -> Result<Program, SimError> {
         fs::create_dir_all(folder)?;
+        // What an earlier design has left here is no part of this one.
+        generated(folder)?.iter().try_for_each(fs::remove_file)?;
         let mut verilator = tools.verilator();
         verilator.args([
             "--cc",
@@ -97,13 +99,19 @@ impl Design {
                 .arg("-o")
                 .arg(&program),
         )?;
+        Ok(self.program(folder))
+    }
+
+    /// As [`Design::build`] has left it in `folder`.
+    #[must_use]
+    pub fn program(&self, folder: &Path) -> Program {
         let layout = |ports: &[Port]| Layout::new(ports.to_vec());
-        Ok(Program {
+        Program {
             top: self.top.clone(),
-            program,
+            program: folder.join("simulation"),
             inputs: layout(&self.inputs),
             outputs: layout(&self.outputs),
-        })
+        }
     }
 
     /// The program around the model: see the top of the file. It reads a batch whole before it

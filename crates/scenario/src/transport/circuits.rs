@@ -7,8 +7,8 @@ use endpoint::{Cx, Endpoint, FailReason, Msg, MsgId, MsgKey, Packet, Submit, Tim
 use nic::nano::config::Config;
 use nic::nano::ticking::Ticking;
 use rtl::machine::Circuit;
-use rtl::nic::build;
-use rtl::sim::Program;
+use rtl::nic::{Nic, build};
+use rtl::sim::{Program, SimError};
 use rtl::tools::Tools;
 use rustc_hash::FxHasher;
 use units::HostId;
@@ -41,11 +41,9 @@ impl Circuits {
         let mut hash = FxHasher::default();
         hash.write(tools.version().as_bytes());
         nic.files.iter().for_each(|(_, text)| hash.write(text.as_bytes()));
-        let folder =
-            std::env::temp_dir().join("trimline-rtl").join(format!("{:016x}", hash.finish()));
-        let design = nic.design(&folder);
-        let built = design.map_err(Into::into).and_then(|design| design.build(&tools, &folder));
-        let program = built.map_err(|why| refuse(why.to_string(), "or use another back end"))?;
+        let name = format!("{:016x}", hash.finish());
+        let program = built(&tools, &nic, &name)
+            .map_err(|why| refuse(why.to_string(), "or use another back end"))?;
         Ok(Self { program, making: nic.making })
     }
 
@@ -66,6 +64,21 @@ impl Circuits {
         };
         Late { make: Box::new(make), made: None }
     }
+}
+
+/// The design of this name, built once for all runs. Several may build it at once: it appears whole.
+fn built(tools: &Tools, nic: &Nic, name: &str) -> Result<Program, SimError> {
+    let all = std::env::temp_dir().join("trimline-rtl");
+    let folder = all.join(name);
+    if !folder.exists() {
+        let own = all.join(format!("{name}.{}", std::process::id()));
+        nic.design(&own)?.build(tools, &own)?;
+        // Where somebody was quicker, theirs is the same.
+        if std::fs::rename(&own, &folder).is_err() {
+            std::fs::remove_dir_all(&own)?;
+        }
+    }
+    Ok(nic.ports().program(&folder))
 }
 
 /// An endpoint that is made when its host is known.
