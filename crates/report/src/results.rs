@@ -55,8 +55,8 @@ impl Results {
     }
 }
 
-/// The distributions of completion times, of slowdowns and of the goodput of long flows. Neither all
-/// rows are in memory nor all values: there may be millions.
+/// The distributions of completion times, of slowdowns and of the goodput of long flows. Neither
+/// all rows are in memory nor all values: there may be millions.
 fn curves(flows: &Path, window: Window) -> Result<[Curve; 3], ReportError> {
     // Not beside the results: who reads them need not be allowed to write there.
     let dir = std::env::temp_dir();

@@ -575,6 +575,10 @@ keys! { P4: Programmed {
 fn p4(table: &mut Reader<'_>, transports: &[&Transport], dir: &Path) -> Checked<QueueSpec> {
     let named = Named::read(table)?;
     let compiled = Compiled::new(table, dir, named)?;
+    if compiled.is_rtl() {
+        let error = table.error("backend", "no switch port is a circuit", "not here");
+        return Err(error.hint("\"interpreter\" or \"rust\"; NICs may be circuits"));
+    }
     let mut read = Programmed::default();
     table.all_keys(P4, &mut read)?;
     let Programmed { weights, memory } = read;

@@ -85,8 +85,8 @@ impl Past {
         }
     }
 
-    /// Message `key` is over. `whole`: it is whole now, or ended with packets in it, which the NIC's
-    /// table keeps; `None`: without any.
+    /// Message `key` is over. `whole`: it is whole now, or ended with packets in it, which the
+    /// NIC's table keeps; `None`: without any.
     pub(super) fn insert(&mut self, now: Time, key: Key, over: Over, whole: Option<bool>) {
         self.expire(now);
         let until = now + self.wait;

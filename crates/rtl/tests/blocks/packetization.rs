@@ -6,8 +6,9 @@ use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
 use crate::law::{Buffer, Buffers, below, class_parameters, look, packets};
 use crate::meta::{BITS, Meta};
 
-// No mistakes, since they change nothing: credit for what the same packet has made whole (nothing of
-// it is left to be sent), and what waits left in what credit sends (nothing waits for two things).
+// No mistakes, since they change nothing: credit for what the same packet has made whole (nothing
+// of it is left to be sent), and what waits left in what credit sends (nothing waits for two
+// things).
 const MUTANTS: &[Mutant] = &[
     // A stale copy: a timeout does not see the credit of its cycle.
     Mutant::new(

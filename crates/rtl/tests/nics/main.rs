@@ -1,6 +1,7 @@
 //! Whole NICs in hardware.
 
 mod busy;
+mod cost;
 mod whole;
 
 use std::path::PathBuf;

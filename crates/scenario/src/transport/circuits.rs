@@ -2,10 +2,12 @@
 
 use std::hash::Hasher as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use endpoint::{Cx, Endpoint, FailReason, Msg, MsgId, MsgKey, Packet, Submit, TimerId, Tx, TxPort};
 use nic::nano::config::Config;
 use nic::nano::ticking::Ticking;
+use rtl::blocks::BLOCKS;
 use rtl::machine::Circuit;
 use rtl::nic::{Nic, build};
 use rtl::sim::{Program, SimError};
@@ -40,6 +42,7 @@ impl Circuits {
             .map_err(|why| refuse(why.to_string(), "docs/nic.md says what circuits have"))?;
         let mut hash = FxHasher::default();
         hash.write(tools.version().as_bytes());
+        BLOCKS.iter().for_each(|(_, text)| hash.write(text.as_bytes()));
         nic.files.iter().for_each(|(_, text)| hash.write(text.as_bytes()));
         let name = format!("{:016x}", hash.finish());
         let program = built(&tools, &nic, &name)
@@ -66,12 +69,17 @@ impl Circuits {
     }
 }
 
-/// The design of this name, built once for all runs. Several may build it at once: it appears whole.
+/// Builds of this process: sweeps read scenarios side by side.
+static BUILDS: AtomicU64 = AtomicU64::new(0);
+
+/// The design of this name, built once for all runs. Several may build it at once: it appears
+/// whole.
 fn built(tools: &Tools, nic: &Nic, name: &str) -> Result<Program, SimError> {
     let all = std::env::temp_dir().join("trimline-rtl");
     let folder = all.join(name);
     if !folder.exists() {
-        let own = all.join(format!("{name}.{}", std::process::id()));
+        let nth = BUILDS.fetch_add(1, Ordering::Relaxed);
+        let own = all.join(format!("{name}.{}.{nth}", std::process::id()));
         nic.design(&own)?.build(tools, &own)?;
         // Where somebody was quicker, theirs is the same.
         if std::fs::rename(&own, &folder).is_err() {

@@ -12,11 +12,12 @@ use super::{kinds_of_traffic, names};
 type Words = BTreeSet<String>;
 
 /// Words of keys that are not drawn yet: presets and choices that only the schema names.
-const NOT_DRAWN: [&str; 14] = [
+const NOT_DRAWN: [&str; 16] = [
     "queue.lossless.preset = hpcc",
     "queue.lossless.preset = legacy",
     "queue.lossless.preset = sonic",
     "queue.p4.backend = model",
+    "queue.p4.backend = rtl",
     "traffic.barrier.cap = dynamic",
     "traffic.file.start_unit = ps",
     "traffic.file.start_unit = us",
@@ -26,6 +27,8 @@ const NOT_DRAWN: [&str; 14] = [
     "traffic.rpc.compute_kind = exponential",
     "traffic.rpc.compute_kind = fixed",
     "traffic.rpc.gap_kind = fixed",
+    // crates/scenario/tests/it/nano_rtl.rs.
+    "transport.nic.backend = rtl",
     "transport.phost.preset = authors",
 ];
 
