@@ -4,7 +4,6 @@
 //! while they gain. If they do not, because the machine is busy or rounds are short, one thread
 //! goes on, and the next trial comes when this one's loss is a small share of the time since. So a
 //! run with threads is never much slower than with one. Only time depends on it: results do not.
-
 //!
 //! Means are compared, not the best: on a busy machine most of the time of one thread is spent
 //! waiting for a processor, and threads that sleep while they wait for one another get more of it.

@@ -5,7 +5,7 @@
 //! message is called, and the bytes of it (docs/nic.md, C11). Payload counts as placed when its
 //! message is delivered.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
 use endpoint::{Effects, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit};
@@ -46,8 +46,13 @@ pub struct Circuit {
     inputs: VecDeque<(u64, Record)>,
     /// What each slot sends: message and bytes.
     messages: Vec<Option<(MsgId, u64)>>,
-    /// Why the circuit runs no more.
+    /// Messages that have been delivered: a circuit that forgets one delivers it again (C11).
+    delivered: BTreeSet<MsgKey>,
+    /// Slots whose messages are cancelled, one in a cycle.
+    cancels: VecDeque<usize>,
+    /// Why the circuit runs no more, until the run has been told.
     broken: Option<SimError>,
+    is_over: bool,
 }
 
 impl Circuit {
@@ -65,19 +70,27 @@ impl Circuit {
             made: 0,
             inputs: VecDeque::new(),
             messages,
+            delivered: BTreeSet::new(),
+            cancels: VecDeque::new(),
             broken: None,
+            is_over: false,
         }
     }
 
-    /// Why the circuit runs no more, if it has ended by itself.
-    #[must_use]
-    pub const fn broken(&self) -> Option<&SimError> {
-        self.broken.as_ref()
+    /// The circuit has ended by itself, by an assertion or from outside: so does the run, since a
+    /// message that nobody has sent is acknowledged. What the simulation said is told before.
+    fn end(&mut self, fx: &mut Effects) {
+        if let Some(error) = self.broken.take() {
+            eprintln!("{error}");
+            fx.acked(MsgId(u64::MAX));
+            self.is_over = true;
+        }
     }
 
     fn is_busy(&self) -> bool {
         let sends = self.messages.iter().any(Option::is_some);
-        self.broken.is_none() && (sends || self.next < self.settled)
+        let waits = sends || self.next < self.settled || !self.cancels.is_empty();
+        !self.is_over && (self.broken.is_some() || waits)
     }
 
     /// The inputs of a cycle, to be added to.
@@ -179,8 +192,13 @@ impl Circuit {
             let src = host_of(self.get(outputs, "delivered_src_ip_o") as u32);
             let id = carried_id(number, context, self.config.tx_messages);
             let key = MsgKey { src, id };
-            fx.place(key, 0, get("delivered_msg_len_o").into());
-            fx.delivered(key);
+            let len = get("delivered_msg_len_o");
+            if self.delivered.insert(key) {
+                fx.place(key, 0, len.into());
+                fx.delivered(key);
+            } else {
+                fx.count(Stat::DeliveredTwice);
+            }
         }
         let cell = self.get(outputs, "gave_up_id_o") as usize;
         if self.get(outputs, "gave_up_valid_o") == 1
@@ -234,10 +252,8 @@ impl Machine for Circuit {
         let is_it = |message: &Option<(MsgId, u64)>| message.is_some_and(|(known, _)| known == id);
         let Some(cell) = self.messages.iter().position(is_it) else { return };
         self.catch_up(cycle, me);
-        let mut record = self.given(cycle, me).clone();
-        self.set(&mut record, "cancel_valid_i", 1);
-        self.set(&mut record, "cancel_id_i", cell as u128);
-        *self.given(cycle, me) = record;
+        self.given(cycle, me);
+        self.cancels.push_back(cell);
     }
 
     fn receive(
@@ -279,22 +295,41 @@ impl Machine for Circuit {
         self.catch_up(cycle, me);
         let given = self.inputs.pop_front_if(|(at, _)| *at == cycle).map(|(_, record)| record);
         let mut record = given.unwrap_or_else(|| self.nothing(me));
-        self.set(&mut record, "tx_open_i", tx_open.into());
-        let outputs = match self.circuit.step(&record) {
-            Ok(outputs) => outputs,
-            Err(error) => {
-                self.broken = Some(error);
-                return None;
-            }
-        };
         self.next = cycle + 1;
-        if tx_open && self.get(&outputs, "waits_o") == 1 {
+        if let Some(cell) = self.cancels.pop_front() {
+            self.set(&mut record, "cancel_valid_i", 1);
+            self.set(&mut record, "cancel_id_i", cell as u128);
+        }
+        self.set(&mut record, "tx_open_i", tx_open.into());
+        if self.broken.is_none() {
+            match self.circuit.step(&record) {
+                Ok(outputs) => return self.happened(cycle, me, (&record, &outputs), slot, fx),
+                Err(error) => self.broken = Some(error),
+            }
+        }
+        self.end(fx);
+        None
+    }
+}
+
+impl Circuit {
+    /// What has come of a cycle.
+    fn happened(
+        &mut self,
+        cycle: u64,
+        me: HostId,
+        (record, outputs): (&Record, &Record),
+        slot: &mut Packet,
+        fx: &mut Effects,
+    ) -> Option<u64> {
+        let is_open = self.get_input(record, "tx_open_i") == 1;
+        if is_open && self.get(outputs, "waits_o") == 1 {
             self.made = cycle + self.making + 1;
             self.settled = self.settled.max(cycle + settles(&self.config));
         }
-        let made = self.get(&outputs, "made_valid_o") == 1 && self.packet(&outputs, me, slot);
-        self.cancelled(&record, me, fx);
-        self.hear(&outputs, me, fx);
+        let made = self.get(outputs, "made_valid_o") == 1 && self.packet(outputs, me, slot);
+        self.cancelled(record, me, fx);
+        self.hear(outputs, me, fx);
         made.then(|| cycle - self.making)
     }
 }

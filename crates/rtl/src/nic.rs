@@ -42,6 +42,16 @@ pub enum NicError {
     /// A port serves one access of a packet.
     #[error("`{0}` is accessed more than once by a packet: its block answers one request")]
     Twice(String),
+    /// A size that blocks do not have.
+    #[error("`{key}` is {value}: a circuit has {wanted}")]
+    Size {
+        /// The key.
+        key: &'static str,
+        /// What it is.
+        value: u64,
+        /// What it may be.
+        wanted: &'static str,
+    },
     /// It is not ready in its cycle.
     #[error(
         "`{what}` comes {late} cycles too late: raise `{key}` by as many, or shorten what it waits for"
@@ -78,6 +88,7 @@ pub fn build(program: &Program, state: &State, config: &Config) -> Result<Nic, N
     if program.pipelines.len() != 2 || program.architecture != "NanoNic" {
         return Err(NicError::Architecture(program.architecture.clone()));
     }
+    check_sizes(config)?;
     let ingress = emit(program, PipelineId(0), state, None, "ingress")?;
     let egress = emit(program, PipelineId(1), state, None, "egress")?;
     let mut top = Top::new(program, config, &ingress, &egress);
@@ -89,6 +100,33 @@ pub fn build(program: &Program, state: &State, config: &Config) -> Result<Nic, N
         ("nic.sv".into(), text),
     ];
     Ok(Nic { files, inputs, outputs, making: egress.latency() })
+}
+
+/// Whether the blocks can have these sizes.
+fn check_sizes(config: &Config) -> Result<(), NicError> {
+    // Deadlines are compared within 32 bits of cycles.
+    const LONGEST: u64 = 1 << 30;
+    let cycles = |time| config.tick().of(time).0;
+    let pulls = u64::from(config.max_pulls);
+    let timeouts = config.max_timeouts.map_or(1, u64::from);
+    let (tx, rx) = (u64::from(config.tx_messages), u64::from(config.rx_messages));
+    let sizes = [
+        ("tx_messages", tx, tx >= 2, "2 or more"),
+        ("rx_messages", rx, rx >= 2, "2 or more"),
+        ("max_pulls", pulls, pulls >= 2 && pulls.is_power_of_two(), "a power of two from 2 on"),
+        ("max_timeouts", timeouts, timeouts > 0, "1 or more"),
+        ("timeout", cycles(config.timeout), cycles(config.timeout) < LONGEST, "below 2^30 cycles"),
+        (
+            "ingress_timeouts",
+            config.ingress_timeouts.into(),
+            cycles(config.silence()) < LONGEST,
+            "timeouts of below 2^30 cycles in all",
+        ),
+    ];
+    match sizes.into_iter().find(|(_, _, fits, _)| !fits) {
+        Some((key, value, _, wanted)) => Err(NicError::Size { key, value, wanted }),
+        None => Ok(()),
+    }
 }
 
 /// The top module in the making.

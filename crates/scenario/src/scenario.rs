@@ -210,6 +210,7 @@ fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario
     topology::check_slots(&tables.topology, &topology, &queues, alone, &script.faults)?;
     let longest_life = packet_lifetime::longest(&topology, &queues, buffer, &host, &script.faults);
     set_packet_life(&tables, &mut transports, longest_life, &queues)?;
+    let forgotten_after = forget_after(longest_life, &queues);
 
     let links_at = tables.topology.place("link");
     let view = View {
@@ -249,7 +250,7 @@ fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario
         window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
         sample_every: Some(measure.sample_every(topology.links().len())),
         rtts: measure.rtt,
-        packet_life: longest_life,
+        packet_life: forgotten_after,
         check: false,
     };
     let (topology, changes) = (Arc::new(topology), script.changes);
@@ -301,10 +302,21 @@ fn set_packet_life(
     for (table, transport) in tables.transport.iter().zip(transports.iter()) {
         packet_lifetime::check(table, transport, longest)?;
     }
-    // For how long pauses stop a packet has no bound.
-    let lossless = queues.iter().any(|queue| matches!(queue, QueueSpec::Lossless(_)));
-    transports.set_packet_life(if lossless { Dur::MAX } else { longest });
+    transports.set_packet_life(bounded(longest, queues));
     Ok(())
+}
+
+/// A packet's life, where there is a bound: for how long pauses stop a packet has none.
+fn bounded(longest: Dur, queues: &[&QueueSpec]) -> Dur {
+    let lossless = queues.iter().any(|queue| matches!(queue, QueueSpec::Lossless(_)));
+    if lossless { Dur::MAX } else { longest }
+}
+
+/// How long after a message is over the run tells its ends to forget it: several lives, since a
+/// class that others always go before waits for longer than its own queues take.
+fn forget_after(longest: Dur, queues: &[&QueueSpec]) -> Dur {
+    const LIVES: u64 = 8;
+    Dur(bounded(longest, queues).0.saturating_mul(LIVES))
 }
 
 /// The tables of a scenario.
@@ -403,4 +415,30 @@ fn of_manifest(name: &str, text: &str) -> Checked<String> {
         serde_json::from_str(text).map_err(|e| wrong(&e.to_string()))?;
     let scenario = manifest.get("scenario").ok_or_else(|| wrong("it has no scenario"))?;
     toml::to_string(scenario).map_err(|e| wrong(&e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet_life(queue: &str) -> Dur {
+        let text = format!(
+            "name = \"x\"\nseed = 1\n[topology]\nkind = \"star\"\nhosts = 3\nlink_rate = \
+             \"100Gbps\"\nlink_delay = \"1us\"\n{queue}\n[routing]\nmode = \"permute\"\n[transport]\n\
+             kind = \"ndp\"\npreset = \"paper\"\n[traffic]\nkind = \"incast\"\nreceiver = 0\n\
+             senders = 2\nsize = \"90KB\"\n"
+        );
+        let scenario = Scenario::parse("x.toml", &text, Path::new("."), &[]);
+        scenario.unwrap_or_else(|why| panic!("{}", why.render(false))).config.packet_life
+    }
+
+    /// Packets wait in paused ports for as long as it takes: nothing is forgotten there, or NDP
+    /// would begin messages anew that are over.
+    #[test]
+    fn where_pauses_stop_packets_nothing_is_forgotten() {
+        let ndp = "[queue]\nkind = \"ndp\"\ndata_capacity = \"8 packets\"";
+        let lossless = "[queue]\nkind = \"lossless\"\nbuffer = \"400KB\"";
+        assert!(packet_life(ndp) < Dur::from_ms(10));
+        assert_eq!(packet_life(lossless), Dur::MAX);
+    }
 }

@@ -4,7 +4,7 @@ use std::hash::Hasher as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use endpoint::{Cx, Endpoint, FailReason, Msg, MsgId, MsgKey, Packet, Submit, TimerId, Tx, TxPort};
+use endpoint::{Cx, Endpoint, Msg, MsgId, Packet, Submit, TimerId, Tx, TxPort};
 use nic::nano::config::Config;
 use nic::nano::ticking::Ticking;
 use rtl::blocks::BLOCKS;
@@ -62,7 +62,10 @@ impl Circuits {
                     let circuit = Circuit::new(started, config.clone(), circuits.making);
                     Box::new(Ticking::new(circuit, &config))
                 }
-                Err(_) => Box::new(Broken),
+                Err(why) => {
+                    eprintln!("the circuit of host {}: {why}", me.0);
+                    Box::new(Broken)
+                }
             }
         };
         Late { make: Box::new(make), made: None }
@@ -77,7 +80,7 @@ static BUILDS: AtomicU64 = AtomicU64::new(0);
 fn built(tools: &Tools, nic: &Nic, name: &str) -> Result<Program, SimError> {
     let all = std::env::temp_dir().join("trimline-rtl");
     let folder = all.join(name);
-    if !folder.exists() {
+    if !folder.join("simulation").exists() {
         let nth = BUILDS.fetch_add(1, Ordering::Relaxed);
         let own = all.join(format!("{name}.{}.{nth}", std::process::id()));
         nic.design(&own)?.build(tools, &own)?;
@@ -120,15 +123,19 @@ impl Endpoint for Late {
     }
 }
 
-/// Where the process of a circuit cannot be started: every message fails.
+/// Where the process of a circuit cannot be started: the run ends, since a message that nobody has
+/// sent is acknowledged.
 struct Broken;
 
 impl Endpoint for Broken {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, FailReason::Refused);
+        let _ = msg;
+        cx.fx.acked(MsgId(u64::MAX));
         Submit::Taken
     }
-    fn on_packet(&mut self, _: &mut Cx<'_>, _: &Packet) {}
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _: &Packet) {
+        cx.fx.acked(MsgId(u64::MAX));
+    }
     fn on_timer(&mut self, _: &mut Cx<'_>, _: TimerId) {}
     fn poll_tx(&mut self, _: &mut Cx<'_>, _: TxPort, _: &mut Packet) -> Tx {
         Tx::Idle
