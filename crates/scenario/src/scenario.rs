@@ -425,7 +425,7 @@ mod tests {
         let text = format!(
             "name = \"x\"\nseed = 1\n[topology]\nkind = \"star\"\nhosts = 3\nlink_rate = \
              \"100Gbps\"\nlink_delay = \"1us\"\n{queue}\n[routing]\nmode = \"permute\"\n[transport]\n\
-             kind = \"ndp\"\npreset = \"paper\"\n[traffic]\nkind = \"incast\"\nreceiver = 0\n\
+             kind = \"ndp\"\npreset = \"paper\"\npayload = \"1000B\"\ninitial_window = 30\n[traffic]\nkind = \"incast\"\nreceiver = 0\n\
              senders = 2\nsize = \"90KB\"\n"
         );
         let scenario = Scenario::parse("x.toml", &text, Path::new("."), &[]);
