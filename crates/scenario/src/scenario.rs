@@ -436,8 +436,11 @@ mod tests {
     /// would begin messages anew that are over.
     #[test]
     fn where_pauses_stop_packets_nothing_is_forgotten() {
-        let ndp = "[queue]\nkind = \"ndp\"\ndata_capacity = \"8 packets\"";
-        let lossless = "[queue]\nkind = \"lossless\"\nbuffer = \"400KB\"";
+        let ndp = "[queue]\nkind = \"ndp\"\ncapacity = \"8 packets\"";
+        let lossless = "[queue]\nkind = \"lossless\"\nbuffer = \"400KB\"\nreserve = \"0B\"\n\
+                        headroom = \"auto\"\nheadroom_beside = true\nresume_offset = \"0B\"\n\
+                        lossless = [7, 0]\ncontrol_class = 3\nalpha = 0.5\n\
+                        schedule = \"strict\"";
         assert!(packet_life(ndp) < Dur::from_ms(10));
         assert_eq!(packet_life(lossless), Dur::MAX);
     }
