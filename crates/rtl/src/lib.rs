@@ -10,6 +10,7 @@ pub mod cosim;
 pub mod emit;
 pub mod machine;
 pub mod nic;
+mod ports;
 pub mod prove;
 pub mod record;
 pub mod sim;

@@ -9,21 +9,19 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
 use endpoint::{Effects, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit};
+use nic::nano::bits::PAYLOAD;
 use nic::nano::config::Config;
-use nic::nano::frame::{self, SWITCH_MAC, mac_of};
-use nic::nano::meta::{carried_id, host_of, ip_of};
+use nic::nano::frame;
+use nic::nano::meta::{carried_id, host_of};
 use nic::nano::ticking::Machine;
 use units::HostId;
 
-use crate::cosim::words;
+use crate::ports;
 use crate::record::Record;
 use crate::sim::{SimError, Simulation};
 
 /// Cycles that the circuit is given at once where nothing happens.
 const BATCH: u64 = 4096;
-
-/// Bytes of payload of a full packet, and of headers.
-const PAYLOAD: u64 = 1024;
 
 /// After so many cycles without an input and without a message to send nothing happens by itself:
 /// as many PULLs as may wait have been released.
@@ -105,26 +103,19 @@ impl Circuit {
     }
 
     fn set(&self, record: &mut Record, port: &str, value: u128) {
-        let layout = self.circuit.inputs();
-        layout.set(record, layout.port(port), value);
+        self.circuit.inputs().set_named(record, port, value);
     }
 
     fn get_input(&self, inputs: &Record, port: &str) -> u128 {
-        let layout = self.circuit.inputs();
-        layout.get(inputs, layout.port(port))
+        self.circuit.inputs().get_named(inputs, port)
     }
 
     fn get(&self, outputs: &Record, port: &str) -> u128 {
-        let layout = self.circuit.outputs();
-        layout.get(outputs, layout.port(port))
+        self.circuit.outputs().get_named(outputs, port)
     }
 
     fn nothing(&self, me: HostId) -> Record {
-        let mut record = self.circuit.inputs().zero();
-        self.set(&mut record, "nic_mac_i", mac_of(me).into());
-        self.set(&mut record, "switch_mac_i", SWITCH_MAC.into());
-        self.set(&mut record, "nic_ip_i", ip_of(me).into());
-        record
+        ports::idle(self.circuit.inputs(), me)
     }
 
     /// Everything up to `cycle`, in which nothing was to happen.
@@ -137,14 +128,9 @@ impl Circuit {
         }
     }
 
-    fn wire_len(len: u64, offset: u64) -> u64 {
-        64 + len.saturating_sub(offset).clamp(1, PAYLOAD)
-    }
-
     /// The packet that has been made.
     fn packet(&self, outputs: &Record, me: HostId, slot: &mut Packet) -> bool {
         let get = |port| self.get(outputs, port);
-        let layout = self.circuit.outputs();
         let (number, context) = (get("made_tx_msg_id_o") as u16, get("made_dst_context_o") as u16);
         let is_data = get("made_flags_o") as u8 & wire::nano::flags::DATA != 0;
         let cell = usize::from(number) & (self.messages.len() - 1);
@@ -153,17 +139,17 @@ impl Circuit {
         slot.proto = get("made_protocol_o") as u8;
         if is_data {
             let Some((msg, len)) = self.messages[cell] else { return false };
-            let offset = PAYLOAD * get("made_pkt_offset_o") as u64;
-            let len = (Self::wire_len(len, offset) - 64).min(len) as u32;
+            let payload = u64::from(PAYLOAD);
+            let offset = payload * get("made_pkt_offset_o") as u64;
+            let len = len.saturating_sub(offset).min(payload) as u32;
             slot.span = Span { msg, offset, len };
         } else {
             slot.flags = Flags::CONTROL;
             let msg = carried_id(number, context, self.config.tx_messages);
             slot.span = Span { msg, offset: 0, len: 0 };
         }
-        let bytes = crate::cosim::bytes_of(layout.get_words(outputs, layout.port("made_frame_o")));
-        let length = (get("made_bytes_o") as usize).min(bytes.len());
-        frame::read(&bytes[..length], self.config.priorities, slot).is_ok()
+        let headers = ports::frame(self.circuit.outputs(), outputs, "made");
+        frame::read(&headers, self.config.priorities, slot).is_ok()
     }
 
     /// A message of which the application has cancelled the sending in this cycle.
@@ -176,62 +162,67 @@ impl Circuit {
         }
     }
 
+    /// The message of the slot that the circuit says is over.
+    fn over(&mut self, outputs: &Record, name: &str) -> Option<MsgId> {
+        let slot = ports::slot(self.circuit.outputs(), outputs, name)?;
+        self.messages[slot].take().map(|(id, _)| id)
+    }
+
     /// What the application hears.
     fn hear(&mut self, outputs: &Record, me: HostId, fx: &mut Effects) {
-        let lost = (self.get(outputs, "lost_o") as u32).count_ones();
-        (0..lost).for_each(|_| fx.count(Stat::HostDrop));
-        let cell = self.get(outputs, "acked_id_o") as usize;
-        if self.get(outputs, "acked_valid_o") == 1
-            && let Some((id, _)) = self.messages[cell].take()
-        {
+        let layout = self.circuit.outputs();
+        (0..ports::lost(layout, outputs)).for_each(|_| fx.count(Stat::HostDrop));
+        let delivered = ports::delivered(layout, outputs, &self.config);
+        if let Some(id) = self.over(outputs, "acked") {
             fx.acked(id);
         }
-        if self.get(outputs, "delivered_valid_o") == 1 {
-            let get = |port| self.get(outputs, port) as u16;
-            let (number, context) = (get("delivered_tx_msg_id_o"), get("delivered_src_context_o"));
-            let src = host_of(self.get(outputs, "delivered_src_ip_o") as u32);
-            let id = carried_id(number, context, self.config.tx_messages);
-            let key = MsgKey { src, id };
-            let len = get("delivered_msg_len_o");
+        if let Some(key) = delivered {
             if self.delivered.insert(key) {
-                fx.place(key, 0, len.into());
+                fx.place(key, 0, self.get(outputs, "delivered_msg_len_o") as u32);
                 fx.delivered(key);
             } else {
                 fx.count(Stat::DeliveredTwice);
             }
         }
-        let cell = self.get(outputs, "gave_up_id_o") as usize;
-        if self.get(outputs, "gave_up_valid_o") == 1
-            && let Some((id, _)) = self.messages[cell].take()
-        {
+        if let Some(id) = self.over(outputs, "gave_up") {
             fx.failed(MsgKey { src: me, id }, FailReason::TimedOut);
         }
+    }
+
+    /// What has come of a cycle.
+    fn happened(
+        &mut self,
+        cycle: u64,
+        me: HostId,
+        (record, outputs): (&Record, &Record),
+        slot: &mut Packet,
+        fx: &mut Effects,
+    ) -> Option<u64> {
+        let is_open = self.get_input(record, "tx_open_i") == 1;
+        if is_open && self.get(outputs, "waits_o") == 1 {
+            self.made = cycle + self.making + 1;
+            self.settled = self.settled.max(cycle + settles(&self.config));
+        }
+        let made = self.get(outputs, "made_valid_o") == 1 && self.packet(outputs, me, slot);
+        self.cancelled(record, me, fx);
+        self.hear(outputs, me, fx);
+        made.then(|| cycle - self.making)
     }
 }
 
 impl Machine for Circuit {
     /// One in a cycle: a circuit has one port for them. Another one is told that there is no room.
     fn submit(&mut self, cycle: u64, me: HostId, msg: &Msg, fx: &mut Effects) -> Submit {
-        let longest = self.config.classes.iter().map(|class| u64::from(class.bytes)).max();
-        if msg.len > longest.unwrap_or(0) {
+        if msg.len > u64::from(self.config.longest()) {
             fx.failed(MsgKey { src: me, id: msg.id }, FailReason::Refused);
             return Submit::Taken;
         }
         self.catch_up(cycle, me);
-        let generation = 16 - self.config.tx_messages.trailing_zeros();
-        let own = self.config.protocols.get(usize::from(msg.transport));
-        let protocol = own.or(self.config.protocols.first()).copied().unwrap_or(0);
         let mut record = self.given(cycle, me).clone();
         if self.get_input(&record, "submit_valid_i") == 1 {
             return Submit::Full;
         }
-        self.set(&mut record, "submit_valid_i", 1);
-        self.set(&mut record, "submit_protocol_i", protocol.into());
-        self.set(&mut record, "submit_dst_ip_i", ip_of(msg.dst).into());
-        self.set(&mut record, "submit_src_context_i", u128::from(msg.id.0) & 0xffff);
-        self.set(&mut record, "submit_msg_len_i", msg.len.max(1).into());
-        let high = u128::from(msg.id.0 >> 16) & ((1 << generation) - 1);
-        self.set(&mut record, "submit_generation_i", high);
+        ports::submit(self.circuit.inputs(), &mut record, &self.config, msg);
         let outputs = match self.circuit.look(&record) {
             Ok(outputs) => outputs,
             Err(error) => {
@@ -267,11 +258,7 @@ impl Machine for Circuit {
         let mut headers = Vec::new();
         frame::write(pkt, switches, &mut headers);
         let mut record = self.given(cycle, me).clone();
-        self.set(&mut record, "rx_valid_i", 1);
-        self.set(&mut record, "rx_length_i", pkt.wire_len.into());
-        let layout = self.circuit.inputs();
-        let port = layout.port("rx_frame_i");
-        layout.set_words(&mut record, port, &words(&headers, layout.ports()[port].words()));
+        ports::receive(self.circuit.inputs(), &mut record, &headers, pkt.wire_len);
         *self.given(cycle, me) = record;
     }
 
@@ -309,27 +296,5 @@ impl Machine for Circuit {
         }
         self.end(fx);
         None
-    }
-}
-
-impl Circuit {
-    /// What has come of a cycle.
-    fn happened(
-        &mut self,
-        cycle: u64,
-        me: HostId,
-        (record, outputs): (&Record, &Record),
-        slot: &mut Packet,
-        fx: &mut Effects,
-    ) -> Option<u64> {
-        let is_open = self.get_input(record, "tx_open_i") == 1;
-        if is_open && self.get(outputs, "waits_o") == 1 {
-            self.made = cycle + self.making + 1;
-            self.settled = self.settled.max(cycle + settles(&self.config));
-        }
-        let made = self.get(outputs, "made_valid_o") == 1 && self.packet(outputs, me, slot);
-        self.cancelled(record, me, fx);
-        self.hear(outputs, me, fx);
-        made.then(|| cycle - self.making)
     }
 }

@@ -104,6 +104,32 @@ impl Layout {
         }
     }
 
+    /// Set the port of this name.
+    pub fn set_named(&self, record: &mut Record, name: &str, value: u128) {
+        self.set(record, self.port(name), value);
+    }
+
+    /// The lowest 128 bits of the port of this name.
+    #[must_use]
+    pub fn get_named(&self, record: &Record, name: &str) -> u128 {
+        self.get(record, self.port(name))
+    }
+
+    /// Set a port whose most significant byte is the first; what is missing at the end is zero.
+    pub fn set_bytes(&self, record: &mut Record, port: usize, bytes: &[u8]) {
+        let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
+        let word = |at: usize| (0..4).fold(0, |word, i| word << 8 | byte(4 * at + i));
+        let words: Vec<u32> = (0..self.ports[port].words()).rev().map(word).collect();
+        self.set_words(record, port, &words);
+    }
+
+    /// And back.
+    #[must_use]
+    pub fn get_bytes(&self, record: &Record, port: usize) -> Vec<u8> {
+        let words = self.get_words(record, port).iter().rev();
+        words.flat_map(|word| word.to_be_bytes()).collect()
+    }
+
     /// The lowest 128 bits of a port.
     #[must_use]
     pub fn get(&self, record: &Record, port: usize) -> u128 {

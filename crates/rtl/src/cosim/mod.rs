@@ -5,12 +5,11 @@ pub mod traffic;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use endpoint::{Msg, MsgId, MsgKey};
+use endpoint::{Msg, MsgId};
 use nic::nano::config::Config;
-use nic::nano::frame::{SWITCH_MAC, mac_of};
-use nic::nano::meta::{carried_id, host_of, ip_of};
 use thiserror::Error;
 
+use crate::ports;
 use crate::record::Record;
 use crate::sim::{SimError, Simulation};
 use traffic::{Done, Given, Traffic, UNDER_TEST};
@@ -113,26 +112,13 @@ impl Cosim {
 
     fn inputs(&self, given: &Given) -> Record {
         let layout = self.circuit.inputs();
-        let mut record = layout.zero();
-        let mut set = |port, value| layout.set(&mut record, layout.port(port), value);
-        set("nic_mac_i", mac_of(UNDER_TEST).into());
-        set("switch_mac_i", SWITCH_MAC.into());
-        set("nic_ip_i", ip_of(UNDER_TEST).into());
-        set("tx_open_i", given.open.into());
-        if let Some(message) = given.message {
-            let bits = self.config.tx_messages.trailing_zeros();
-            set("submit_valid_i", 1);
-            set("submit_protocol_i", self.config.protocols.first().copied().unwrap_or(0).into());
-            set("submit_dst_ip_i", ip_of(message.dst).into());
-            set("submit_src_context_i", (message.id.0 & 0xffff).into());
-            set("submit_msg_len_i", message.len.into());
-            set("submit_generation_i", u128::from(message.id.0 >> 16) & ((1 << (16 - bits)) - 1));
+        let mut record = ports::idle(layout, UNDER_TEST);
+        layout.set_named(&mut record, "tx_open_i", given.open.into());
+        if let Some(message) = &given.message {
+            ports::submit(layout, &mut record, &self.config, message);
         }
         if let Some((headers, length)) = &given.packet {
-            set("rx_valid_i", 1);
-            set("rx_length_i", (*length).into());
-            let port = layout.port("rx_frame_i");
-            layout.set_words(&mut record, port, &words(headers, layout.ports()[port].words()));
+            ports::receive(layout, &mut record, headers, *length);
         }
         record
     }
@@ -158,18 +144,17 @@ impl Cosim {
         self.compared.sent += u64::from(sends.is_some());
         self.same("tx_frame_o", &self.frame(outputs).map(Hex), &sends.map(Hex))?;
         self.compared.delivered += u64::from(done.delivers.is_some());
-        self.same("delivered", &self.delivered(outputs), &done.delivers)?;
+        let delivered = ports::delivered(self.circuit.outputs(), outputs, &self.config);
+        self.same("delivered", &delivered, &done.delivers)?;
         self.compared.acked += u64::from(done.acked.is_some());
-        self.same("acked", &self.of_slot(outputs, "acked_valid_o", "acked_id_o"), &done.acked)?;
+        self.same("acked", &self.of_slot(outputs, "acked"), &done.acked)?;
         self.compared.gave_up += u64::from(done.gives_up.is_some());
-        let gives_up = self.of_slot(outputs, "gave_up_valid_o", "gave_up_id_o");
-        self.same("gave_up", &gives_up, &done.gives_up)?;
-        self.same("lost_o", &(self.get(outputs, "lost_o") as u32).count_ones(), &done.lost)
+        self.same("gave_up", &self.of_slot(outputs, "gave_up"), &done.gives_up)?;
+        self.same("lost_o", &ports::lost(self.circuit.outputs(), outputs), &done.lost)
     }
 
     fn get(&self, outputs: &Record, port: &str) -> u128 {
-        let layout = self.circuit.outputs();
-        layout.get(outputs, layout.port(port))
+        self.circuit.outputs().get_named(outputs, port)
     }
 
     fn takes(&mut self, message: Option<Msg>, outputs: &Record) {
@@ -179,25 +164,13 @@ impl Cosim {
         }
     }
 
-    fn of_slot(&self, outputs: &Record, valid: &str, id: &str) -> Option<MsgId> {
-        let slot = self.get(outputs, id) as usize;
-        (self.get(outputs, valid) == 1).then(|| self.messages[slot])
+    fn of_slot(&self, outputs: &Record, name: &str) -> Option<MsgId> {
+        ports::slot(self.circuit.outputs(), outputs, name).map(|slot| self.messages[slot])
     }
 
     fn frame(&self, outputs: &Record) -> Option<Vec<u8>> {
-        let layout = self.circuit.outputs();
-        let bytes = self.get(outputs, "tx_bytes_o") as usize;
-        let frame = bytes_of(layout.get_words(outputs, layout.port("tx_frame_o")));
-        (self.get(outputs, "tx_valid_o") == 1).then(|| frame[..bytes.min(frame.len())].to_vec())
-    }
-
-    fn delivered(&self, outputs: &Record) -> Option<MsgKey> {
-        let get = |port| self.get(outputs, port);
-        let number = get("delivered_tx_msg_id_o") as u16;
-        let context = get("delivered_src_context_o") as u16;
-        let id = carried_id(number, context, self.config.tx_messages);
-        let src = host_of(get("delivered_src_ip_o") as u32);
-        (get("delivered_valid_o") == 1).then_some(MsgKey { src, id })
+        let is_valid = self.get(outputs, "tx_valid_o") == 1;
+        is_valid.then(|| ports::frame(self.circuit.outputs(), outputs, "tx"))
     }
 
     /// Keep what happens for a mismatch.
@@ -240,17 +213,4 @@ impl fmt::Debug for Hex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
-}
-
-/// The words of a port whose most significant byte is the first; what is missing at the end is
-/// zero.
-pub(crate) fn words(bytes: &[u8], words: usize) -> Vec<u32> {
-    let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
-    let word = |at: usize| (0..4).fold(0, |word, i| word << 8 | byte(4 * at + i));
-    (0..words).rev().map(word).collect()
-}
-
-/// And back.
-pub(crate) fn bytes_of(words: &[u32]) -> Vec<u8> {
-    words.iter().rev().flat_map(|word| word.to_be_bytes()).collect()
 }
