@@ -16,3 +16,4 @@ pub mod record;
 pub mod sim;
 pub mod synth;
 pub mod tools;
+mod yosys;

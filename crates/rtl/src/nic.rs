@@ -348,7 +348,7 @@ impl<'a> Top<'a> {
     /// arguments.
     fn effect(&mut self, kind: &str, method: &str) -> Result<Option<Vec<String>>, NicError> {
         let Some(asked) = self.asked(INGRESS, kind, method, None)? else { return Ok(None) };
-        let by = self.until(kind, asked.cycle, u64::from(self.config.ingress_cycles))?;
+        let by = in_time(kind, asked.cycle, u64::from(self.config.ingress_cycles))?;
         let mut values = vec![(asked.valid, 1)];
         for arg in asked.args {
             let width = self.width(INGRESS, arg.strip_prefix("in_").unwrap_or(&arg));
@@ -357,24 +357,11 @@ impl<'a> Top<'a> {
         Ok(Some(self.all_later(&values, by)))
     }
 
-    /// Cycles from `cycle` to `limit`.
-    fn until(&self, what: &str, cycle: u64, limit: u64) -> Result<u64, NicError> {
-        limit.checked_sub(cycle).ok_or_else(|| NicError::Late {
-            what: what.to_owned(),
-            late: cycle - limit,
-            key: "ingress_cycles",
-        })
-    }
-
     /// How long a packet waits, so that its lookup comes when the law says.
     fn waits(&self) -> Result<u64, NicError> {
         let lookup = self.asked(INGRESS, "get_rx_msg_info", "", None)?;
         let cycle = lookup.map_or(0, |asked| asked.cycle);
-        LOOKUP.checked_sub(cycle).ok_or_else(|| NicError::Late {
-            what: "get_rx_msg_info".into(),
-            late: cycle - LOOKUP,
-            key: "ingress_cycles",
-        })
+        in_time("get_rx_msg_info", cycle, LOOKUP)
     }
 
     // ---- Blocks
@@ -515,7 +502,7 @@ impl<'a> Top<'a> {
     fn deliveries(&mut self, asked: Option<&Asked>) -> Result<(), NicError> {
         let effect = u64::from(self.config.ingress_cycles);
         let results = self.wait + u64::from(self.ingress.latency());
-        let by = self.until("the results of ingress", results, effect)?;
+        let by = in_time("the results of ingress", results, effect)?;
         let pipeline = &self.program.pipelines[INGRESS];
         let meta = |name: &str| {
             let at = pipeline.meta(name)?;
@@ -666,7 +653,7 @@ impl<'a> Top<'a> {
             outs.join(", ")
         ));
         let answered = asked.cycle + 2;
-        let by = self.until("SrptScheduler.schedule", answered, LOOKUP + GRANT_RESTART.0)?;
+        let by = in_time("SrptScheduler.schedule", answered, LOOKUP + GRANT_RESTART.0)?;
         let restart = self.later("best_success", 1, by);
         let message = self.later(&format!("best_rx_msg_id[{}:0]", id - 1), id, by);
         self.line(format!("assign restart = {restart};\n  assign restart_id = {message};"));
@@ -787,14 +774,9 @@ impl<'a> Top<'a> {
             ("gave_up", 1),
             ("gave_up_id", id),
         ] {
-            let port = if name.starts_with("acked") || name.starts_with("gave_up") {
-                match name {
-                    "acked" => "acked_valid_o".to_owned(),
-                    "gave_up" => "gave_up_valid_o".to_owned(),
-                    _ => format!("{name}_o"),
-                }
-            } else {
-                format!("{name}_o")
+            let port = match name {
+                "acked" | "gave_up" => format!("{name}_valid_o"),
+                _ => format!("{name}_o"),
             };
             self.output(&port, width, name);
         }
@@ -859,23 +841,17 @@ impl<'a> Top<'a> {
         self.into[EGRESS].insert("valid_i".into(), "chosen".into());
         self.into[EGRESS].insert("length_i".into(), "'0".into());
         let pipeline = &self.program.pipelines[EGRESS];
-        let mut used = Vec::new();
         for (meta, port) in pipeline.meta.iter().zip(&self.egress.ports().meta_in) {
             let Some(port) = port else { continue };
             let field = meta.name.rsplit('.').next().unwrap_or_default();
             let told = self.told(&meta.name, 0).unwrap_or_else(|| {
                 if field.starts_with("note") { "'0".into() } else { format!("packet.{field}") }
             });
-            used.push(told.clone());
             self.into[EGRESS].insert(port.clone(), told);
         }
         let latency = u64::from(self.egress.latency());
         let egress = u64::from(self.config.egress_cycles);
-        let by = egress.checked_sub(latency).ok_or_else(|| NicError::Late {
-            what: "the results of egress".into(),
-            late: latency - egress,
-            key: "egress_cycles",
-        })?;
+        let by = spare("the results of egress", latency, egress, "egress_cycles")?;
         if !self.egress.ports().header {
             return Err(NicError::Extern("an egress deparser that writes nothing".into()));
         }
@@ -956,6 +932,17 @@ impl<'a> Top<'a> {
         let _ = write!(text, "\n);\n{wires}{}endmodule\n", self.body);
         (text, self.inputs, self.outputs)
     }
+}
+
+/// Cycles from `cycle` to `limit`, or by how much it is late and which key would make room.
+fn spare(what: &str, cycle: u64, limit: u64, key: &'static str) -> Result<u64, NicError> {
+    let late = || NicError::Late { what: what.to_owned(), late: cycle - limit, key };
+    limit.checked_sub(cycle).ok_or_else(late)
+}
+
+/// The same on the way in.
+fn in_time(what: &str, cycle: u64, limit: u64) -> Result<u64, NicError> {
+    spare(what, cycle, limit, "ingress_cycles")
 }
 
 fn logic(width: u32) -> String {

@@ -12,7 +12,8 @@ use std::process::Command;
 use thiserror::Error;
 
 use crate::sim::Design;
-use crate::tools::{ToolError, folder, output};
+use crate::tools::{ToolError, output};
+use crate::yosys;
 
 /// A Python that has Yosys.
 #[derive(Clone, Debug)]
@@ -62,7 +63,7 @@ impl Prover {
     /// # Errors
     /// It is not there.
     pub fn find() -> Result<Self, ToolError> {
-        let python = folder().join("python");
+        let python = yosys::python();
         output(Command::new(&python).args(["-c", "import pyosys"]))?;
         Ok(Self { python })
     }
@@ -74,9 +75,8 @@ impl Prover {
     /// See [`ProveError`].
     pub fn prove(&self, design: &Design, cycles: u32, folder: &Path) -> Result<Proof, ProveError> {
         fs::create_dir_all(folder)?;
-        let script = folder.join("prove.py");
-        fs::write(&script, script_of(design, cycles))?;
-        let said = output(Command::new(&self.python).arg(&script))?;
+        let passes = yosys::read(design, "").into_iter().chain(passes_of(design, cycles));
+        let said = yosys::run::<ProveError>(&self.python, passes, &folder.join("prove.py"))?;
         let top = design.top.clone();
         if let Some(inputs) = counterexample(&said) {
             return Err(ProveError::Broken { top, inputs });
@@ -86,22 +86,12 @@ impl Prover {
     }
 }
 
-/// The passes of Yosys: a cycle of reset, then `cycles` without.
-fn script_of(design: &Design, cycles: u32) -> String {
-    let sources = design.sources.iter().map(|path| format!(" {}", path.display()));
-    let parameters = design.parameters.iter().map(|(name, value)| format!(" -G {name}={value}"));
-    let read = format!(
-        "read_slang --top {}{}{}",
-        design.top,
-        parameters.collect::<String>(),
-        sources.collect::<String>()
-    );
+/// The passes behind reading: a cycle of reset, then `cycles` without.
+fn passes_of(design: &Design, cycles: u32) -> [String; 9] {
     let last = cycles + 1;
     let resets = (1..=last).map(|cycle| format!(" -set-at {cycle} rst_ni {}", u8::from(cycle > 1)));
     let resets: String = resets.collect();
-    let passes = [
-        read,
-        format!("hierarchy -top {}", design.top),
+    [
         "proc".into(),
         "flatten".into(),
         "opt_clean".into(),
@@ -111,10 +101,7 @@ fn script_of(design: &Design, cycles: u32) -> String {
         "opt -full".into(),
         format!("select -assert-min 1 t:$assert {}/t:$assert", design.top),
         format!("sat -prove-asserts -set-assumes -show-inputs -seq {last}{resets}"),
-    ];
-    let passes: String =
-        passes.iter().map(|pass| format!("ys.run_pass({pass:?}, design)\n")).collect();
-    format!("from pyosys import libyosys as ys\ndesign = ys.Design()\n{passes}")
+    ]
 }
 
 /// The table of inputs, where Yosys has found some.

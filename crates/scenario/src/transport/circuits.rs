@@ -128,8 +128,7 @@ impl Endpoint for Late {
 struct Broken;
 
 impl Endpoint for Broken {
-    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
-        let _ = msg;
+    fn on_submit(&mut self, cx: &mut Cx<'_>, _: &Msg) -> Submit {
         cx.fx.acked(MsgId(u64::MAX));
         Submit::Taken
     }
