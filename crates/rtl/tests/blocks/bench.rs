@@ -1,28 +1,23 @@
 //! A block beside its model, cycle by cycle, and copies of it with one mistake each, which the
 //! bench has to find.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use trimline_rtl::record::{Layout, Port, Record};
 use trimline_rtl::sim::{Design, Program, SimError};
 use trimline_rtl::tools::Tools;
 
+use crate::mistakes;
+pub(crate) use crate::mistakes::{Mutant, Rng};
+
 /// Cycles of each case, if they are to be others.
 const CYCLES: &str = "TRIMLINE_RTL_CYCLES";
-
-/// All mistakes, not only the first of each block.
-const MUTANTS: &str = "TRIMLINE_RTL_MUTANTS";
 
 /// Cycles of a case, and of a mistake before it counts as not found.
 const CYCLES_AT_LEAST: u64 = 20_000;
 
 /// Cycles that the simulation is given at once.
 const BATCH: u64 = 1000;
-
-/// Warnings that a copy with a mistake may give.
-const LENIENT: &str = "// verilator lint_off UNUSEDSIGNAL\n// verilator lint_off WIDTH\n\
-    // verilator lint_off UNUSEDPARAM\n// verilator lint_off UNSIGNED\n";
 
 /// A block of `rtl/`, with what is to be known of it here.
 pub(crate) struct Block {
@@ -60,26 +55,6 @@ pub(crate) struct Case {
     pub(crate) model: Box<dyn Fn(u64) -> Box<dyn Model>>,
 }
 
-/// A mistake: in a file, this text is replaced, which is there once.
-pub(crate) struct Mutant {
-    file: &'static str,
-    from: &'static str,
-    to: &'static str,
-    case: usize,
-}
-
-impl Mutant {
-    /// In the file of block `file`; to be found in the first case.
-    pub(crate) const fn new(file: &'static str, from: &'static str, to: &'static str) -> Self {
-        Self { file, from, to, case: 0 }
-    }
-
-    /// To be found in case `case`.
-    pub(crate) const fn in_case(self, case: usize) -> Self {
-        Self { case, ..self }
-    }
-}
-
 /// What a block should do: draws the inputs of the next cycle and says the outputs.
 pub(crate) trait Model {
     /// One cycle. All ports are zero at first.
@@ -103,32 +78,6 @@ impl Values<'_> {
     pub(crate) fn set_words(&mut self, port: &str, words: &[u32]) {
         let port = self.layout.port(port);
         self.layout.set_words(&mut self.record, port, words);
-    }
-}
-
-/// Random numbers (splitmix64).
-pub(crate) struct Rng(u64);
-
-impl Rng {
-    pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Below `n`.
-    pub(crate) const fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    /// True once in `n` times.
-    pub(crate) const fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
     }
 }
 
@@ -168,38 +117,18 @@ impl Block {
     }
 
     fn check_mutants(&self, tools: &Tools, cycles: u64) {
-        let wanted = if std::env::var_os(MUTANTS).is_some() { self.mutants.len() } else { 1 };
-        let mut missed = Vec::new();
-        for (at, mutant) in self.mutants.iter().enumerate().take(wanted) {
+        mistakes::check(self.name, self.mutants, |mutant, at| {
             let folder = folder(&format!("{}-mutant-{at}", self.name));
-            let case = &self.cases[mutant.case];
+            let case = &self.cases[mutant.case()];
             let program = case.build(self, tools, &folder, &self.sources(&folder, Some(mutant)));
-            match case.run(&program, 1, cycles) {
-                Ok(()) => missed.push(mutant.to),
-                Err(found) => println!("{}: `{}` found: {}", self.name, mutant.to, found.text()),
-            }
-        }
-        assert!(missed.is_empty(), "{}: not found: {missed:#?}", self.name);
-        println!("{}: {wanted} of {wanted} mistakes found", self.name);
+            case.run(&program, 1, cycles).map_err(|found| found.text())
+        });
     }
 
-    /// Its files; with a mistake, they are copies in `folder`.
+    /// Its files; the one with a mistake is a copy in `folder`.
     fn sources(&self, folder: &Path, mutant: Option<&Mutant>) -> Vec<PathBuf> {
-        let names = self.parts.iter().chain([&self.name]);
-        let source = |name: &&str| {
-            let rtl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl");
-            let path = rtl.join(name).join(format!("{name}.sv"));
-            let Some(mutant) = mutant.filter(|mutant| mutant.file == *name) else { return path };
-            let text = fs::read_to_string(&path).unwrap();
-            let times = text.matches(mutant.from).count();
-            assert_eq!(times, 1, "{name}.sv has `{}` {times} times", mutant.from);
-            let copy = folder.join(format!("{name}.sv"));
-            // A mistake may leave a port without use, or with another width.
-            let text = LENIENT.to_owned() + &text.replace(mutant.from, mutant.to);
-            fs::write(&copy, text).unwrap();
-            copy
-        };
-        names.map(source).collect()
+        let names = self.parts.iter().chain([&self.name]).copied();
+        mistakes::sources(names, |name| format!("{name}/{name}.sv"), mutant, folder)
     }
 }
 
@@ -295,10 +224,6 @@ fn cycles() -> u64 {
     set.unwrap_or(0).max(CYCLES_AT_LEAST)
 }
 
-/// An empty folder. All have the same parent, so that the simulator's runtime is compiled once.
 fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("blocks").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    mistakes::folder("blocks", name)
 }

@@ -8,6 +8,9 @@ mod cells;
 mod generator;
 mod law;
 mod meta;
+#[path = "../shared/mistakes.rs"]
+#[allow(dead_code, reason = "shared with the tests of the data path")]
+mod mistakes;
 mod packetization;
 mod prio;
 mod reassembly;

@@ -1,5 +1,7 @@
-//! Designs that run.
+//! Designs that run: pipelines, and whole NICs.
 
+mod busy;
+mod cost;
 #[path = "../../../programs/tests/agree/draw.rs"]
 #[allow(dead_code, reason = "shared with the tests of `programs`")]
 mod draw;
@@ -9,6 +11,7 @@ mod synthesis;
 #[path = "../../../programs/tests/agree/traffic.rs"]
 #[allow(dead_code, reason = "shared with the tests of `programs`")]
 mod traffic;
+mod whole;
 
 use std::path::PathBuf;
 

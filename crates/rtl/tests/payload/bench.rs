@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use trimline_rtl::record::{Layout, Port, Record};
@@ -11,8 +10,8 @@ use trimline_rtl::sim::{Design, Program, SimError, Simulation};
 use trimline_rtl::synth::{SynthTools, Synthesis, synthesise};
 use trimline_rtl::tools::Tools;
 
-/// All mistakes, not only the first of each block.
-const MUTANTS: &str = "TRIMLINE_RTL_MUTANTS";
+use crate::mistakes;
+pub(crate) use crate::mistakes::{Mutant, Rng};
 
 /// How many runs with stalls, if there are to be more than a few.
 const RUNS: &str = "TRIMLINE_RTL_RUNS";
@@ -22,10 +21,6 @@ const RUNS_AT_LEAST: u64 = 3;
 
 /// Cycles without an item in or out after which a block hangs.
 const PATIENCE: u64 = 2000;
-
-/// Warnings that a copy with a mistake may give.
-const LENIENT: &str = "// verilator lint_off UNUSEDSIGNAL\n// verilator lint_off WIDTH\n\
-    // verilator lint_off UNUSEDPARAM\n// verilator lint_off UNSIGNED\n";
 
 /// The width of a beat: data, bytes, last.
 pub(crate) const BEAT: u32 = 520;
@@ -70,26 +65,6 @@ pub(crate) struct Block {
     pub(crate) mutants: &'static [Mutant],
 }
 
-/// A mistake: in a file, this text is replaced, which is there once.
-pub(crate) struct Mutant {
-    file: &'static str,
-    from: &'static str,
-    to: &'static str,
-    case: usize,
-}
-
-impl Mutant {
-    /// To be found in the first case.
-    pub(crate) const fn new(file: &'static str, from: &'static str, to: &'static str) -> Self {
-        Self { file, from, to, case: 0 }
-    }
-
-    /// To be found in case `case`.
-    pub(crate) const fn in_case(self, case: usize) -> Self {
-        Self { case, ..self }
-    }
-}
-
 /// What a run has found.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -113,37 +88,6 @@ impl fmt::Display for Failure {
             Self::Died(error) => error.fmt(f),
             Self::Hangs(what) => f.write_str(what),
         }
-    }
-}
-
-/// Random numbers (splitmix64).
-pub(crate) struct Rng(u64);
-
-impl Rng {
-    pub(crate) const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Below `n`.
-    pub(crate) const fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    /// True once in `n` times.
-    pub(crate) const fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    /// From `from` to `to`, both among them.
-    pub(crate) const fn between(&mut self, from: usize, to: usize) -> usize {
-        from + self.below((to - from + 1) as u64) as usize
-    }
-
-    pub(crate) fn bytes(&mut self, n: usize) -> Vec<u8> {
-        (0..n).map(|_| self.next() as u8).collect()
     }
 }
 
@@ -266,7 +210,7 @@ impl Bench {
         Ok(Self {
             inputs: ins.zero(),
             outputs: outs.zero(),
-            rng: Rng(seed),
+            rng: Rng::new(seed),
             sources: block.sources.iter().map(source).collect(),
             sinks: block.sinks.iter().map(sink).collect(),
             run,
@@ -498,39 +442,18 @@ impl Block {
     }
 
     fn check_mutants(&self, tools: &Tools) {
-        let wanted = if std::env::var_os(MUTANTS).is_some() { self.mutants.len() } else { 1 };
-        let mut missed = Vec::new();
-        for (at, mutant) in self.mutants.iter().enumerate().take(wanted) {
+        mistakes::check(self.name, self.mutants, |mutant, at| {
             let folder = folder(&format!("{}-mutant-{at}", self.name));
             let sources = self.sources(&folder, Some(mutant));
-            let program = self.build(mutant.case, tools, &folder, &sources);
-            match self.runs(&program, mutant.case) {
-                Ok(_) => missed.push(mutant.to),
-                Err(found) => println!("{}: `{}` found: {found}", self.name, mutant.to),
-            }
-        }
-        assert!(missed.is_empty(), "{}: not found: {missed:#?}", self.name);
-        println!("{}: {wanted} of {wanted} mistakes found", self.name);
+            let program = self.build(mutant.case(), tools, &folder, &sources);
+            self.runs(&program, mutant.case()).map(|_| ())
+        });
     }
 
     /// Its files; the one with a mistake is a copy in `folder`.
     fn sources(&self, folder: &Path, mutant: Option<&Mutant>) -> Vec<PathBuf> {
-        let rtl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl");
-        let used = mutant.is_none_or(|mutant| self.files.contains(&mutant.file));
-        assert!(used, "{}: a mistake in another block's file", self.name);
-        let source = |file: &&str| {
-            let path = rtl.join(format!("{file}.sv"));
-            let Some(mutant) = mutant.filter(|mutant| mutant.file == *file) else { return path };
-            let text = fs::read_to_string(&path).unwrap();
-            let times = text.matches(mutant.from).count();
-            assert_eq!(times, 1, "{file}.sv has `{}` {times} times", mutant.from);
-            let copy = folder.join(path.file_name().unwrap());
-            // A mistake may leave a port without use, or with another width.
-            let text = LENIENT.to_owned() + &text.replace(mutant.from, mutant.to);
-            fs::write(&copy, text).unwrap();
-            copy
-        };
-        self.files.iter().map(source).collect()
+        let files = self.files.iter().copied();
+        mistakes::sources(files, |file| format!("{file}.sv"), mutant, folder)
     }
 
     /// The block in `case`, of these files.
@@ -593,12 +516,8 @@ impl Block {
     }
 }
 
-/// An empty folder. All have the same parent, so that the simulator's runtime is compiled once.
 fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("payload").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    mistakes::folder("payload", name)
 }
 
 /// The port of a beat with the first of `bytes`, and whether it is the last; what is beyond them

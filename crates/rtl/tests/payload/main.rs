@@ -8,6 +8,8 @@ mod data_path;
 mod header_align;
 mod header_merge;
 mod memory;
+#[path = "../shared/mistakes.rs"]
+mod mistakes;
 mod places;
 mod proofs;
 mod widths;
