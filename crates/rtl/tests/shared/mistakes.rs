@@ -81,8 +81,8 @@ pub(crate) fn check(
     println!("{block}: {wanted} of {wanted} mistakes found");
 }
 
-/// An empty folder. All of a bench have the same parent, so that the simulator's runtime is compiled
-/// once.
+/// An empty folder. All of a bench have the same parent, so that the simulator's runtime is
+/// compiled once.
 pub(crate) fn folder(bench: &str, name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(bench).join(name);
     let _ = fs::remove_dir_all(&folder);
