@@ -727,18 +727,18 @@ impl<'a> Top<'a> {
         self.input("cancel_valid_i", 1);
         self.input("cancel_id_i", id);
         for (name, width) in [
-            ("has_data", 1),
-            ("take_data", 1),
-            ("submit_ready", 1),
-            ("submit_id", id),
-            ("submit_buf_ptr", 16),
-            ("acked", 1),
-            ("acked_id", id),
-            ("gave_up", 1),
-            ("gave_up_id", id),
+            ("submit_ready_o", 1),
+            ("submit_id_o", id),
+            ("submit_buf_ptr_o", 16),
+            ("acked_valid_o", 1),
+            ("acked_id_o", id),
+            ("gave_up_valid_o", 1),
+            ("gave_up_id_o", id),
         ] {
-            self.wire(name, width);
+            self.outputs.push(Port::new(name, width));
         }
+        self.wire("has_data", 1);
+        self.wire("take_data", 1);
         self.line("nano_pkg::egress_meta_t data_packet;");
         let names = ["valid", "tx_msg_id", "src_context", "pkts"];
         let delivered = self.ports_of("delivered", "delivered", &names)?;
@@ -750,11 +750,10 @@ impl<'a> Top<'a> {
             "packetization #(\n    .Ids({tx}), .RttPkts({}), .TimeoutCycles({}), \
              .MaxTimeouts({}), .Probe(1'b{}),\n    {}\n  ) u_packetization (\n    .clk_i, .rst_ni, \
              .now_i(now_q), .has_data_o(has_data), .packet_o(data_packet), \
-             .take_i(take_data),\n    {}, .submit_ready_o(submit_ready), .submit_id_o(submit_id), \
-             .submit_buf_ptr_o(submit_buf_ptr),\n    .cancel_valid_i, .cancel_id_i, \
+             .take_i(take_data),\n    {}, .submit_ready_o, .submit_id_o, .submit_buf_ptr_o,\n    .cancel_valid_i, .cancel_id_i, \
              .prio_tx_msg_id_i(prio_tx_msg_id), .prio_src_context_i(prio_src_context), \
-             .prio_live_o(prio_live),\n    {},\n    {},\n    .done_valid_o(acked), \
-             .done_id_o(acked_id), .gave_up_valid_o(gave_up), .gave_up_id_o(gave_up_id)\n  );",
+             .prio_live_o(prio_live),\n    {},\n    {},\n    .done_valid_o(acked_valid_o), \
+             .done_id_o(acked_id_o), .gave_up_valid_o, .gave_up_id_o\n  );",
             config.rtt_packets,
             self.cycles(config.timeout),
             config.max_timeouts.unwrap_or(0),
@@ -765,21 +764,6 @@ impl<'a> Top<'a> {
             credit.join(", ")
         );
         self.line(text);
-        for (name, width) in [
-            ("submit_ready", 1),
-            ("submit_id", id),
-            ("submit_buf_ptr", 16),
-            ("acked", 1),
-            ("acked_id", id),
-            ("gave_up", 1),
-            ("gave_up_id", id),
-        ] {
-            let port = match name {
-                "acked" | "gave_up" => format!("{name}_valid_o"),
-                _ => format!("{name}_o"),
-            };
-            self.output(&port, width, name);
-        }
         Ok(())
     }
 

@@ -18,6 +18,23 @@
 //! the loops of parsers), so a pipeline is a [`circuit`], whose [`Schedule`] says what of it
 //! happens at once.
 
+/// Numbers of things, each a type of its own; `$of` may make one of any number.
+macro_rules! ids {
+    ($of:vis, $($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name($of u32);
+
+        impl $name {
+            /// As an index.
+            #[must_use]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
 mod calls;
 mod check;
 pub mod circuit;
@@ -34,23 +51,8 @@ pub use hazards::{Access, End, Hardware, Hazard, Memory, PACKET_CYCLES, Spacing}
 /// Widest value, bits.
 pub const MAX_WIDTH: u16 = 128;
 
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// As an index.
-            #[must_use]
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    )*};
-}
-
 ids! {
+    pub,
     /// Index into [`Program::pipelines`].
     PipelineId;
     /// Index into [`Pipeline::slots`].

@@ -6,23 +6,8 @@ use rustc_hash::FxBuildHasher;
 use super::super::{BinaryOp, Place, Sign, SlotId, UnaryOp, mask};
 use crate::interp::{binary, signed};
 
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub(super) u32);
-
-        impl $name {
-            /// As an index.
-            #[must_use]
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    )*};
-}
-
 ids! {
+    pub(super),
     /// Index into [`Graph::nodes`].
     NodeId;
     /// Index into [`Circuit::accesses`](super::Circuit::accesses).
