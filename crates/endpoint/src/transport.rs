@@ -170,6 +170,18 @@ pub struct Cx<'a> {
     pub fx: &'a mut Effects,
 }
 
+impl Cx<'_> {
+    /// From when on a pacer counts its next gap, when what was due at `due` is done now: from then,
+    /// but no further back than lateness explains. So a late call does not slow it down, and a
+    /// pause is not followed by a burst.
+    #[must_use]
+    #[inline]
+    pub fn paced_from(&self, due: Time) -> Time {
+        let earliest = Time(self.now.0.saturating_sub(self.net.lateness.0));
+        due.clamp(earliest, self.now)
+    }
+}
+
 /// What a host may know of its network: its own interfaces and the shape of the fabric.
 pub struct NetView<'a> {
     /// The host that asks.
@@ -180,6 +192,10 @@ pub struct NetView<'a> {
     pub mtu: u16,
     /// Every path to everybody is believed to work: `routes` need not be asked.
     pub whole: bool,
+    /// By how much this host's calls, and those of its peers, may come after what they are for: a
+    /// timer after its deadline, a packet after its last bit. Pacers make up for it, and who waits
+    /// for an answer waits longer. Zero where calls come in time, as in simulation.
+    pub lateness: Dur,
     /// The fabric's shape.
     pub routes: &'a dyn Routes,
 }
@@ -213,6 +229,13 @@ impl NetView<'_> {
     #[must_use]
     pub fn hops(&self, dst: HostId) -> u32 {
         self.routes.hops(self.me, dst)
+    }
+
+    /// How much longer than its time on the wire an answer may take: here and at the other end
+    /// packets are looked at late.
+    #[must_use]
+    pub fn answer_lateness(&self) -> Dur {
+        self.lateness * 2
     }
 
     /// The time for one packet of `mtu` bytes to `dst` and one of 64 bytes back, nothing else

@@ -120,7 +120,14 @@ impl Host {
     ) -> R {
         let mtu = view.topology.mtu();
         let whole = view.state.is_whole();
-        let net = NetView { me: self.me, nics: &self.nics, mtu, whole, routes: view };
+        let net = NetView {
+            me: self.me,
+            nics: &self.nics,
+            mtu,
+            whole,
+            lateness: Dur::ZERO,
+            routes: view,
+        };
         let mut cx =
             Cx { now, rx_at: now, me: self.me, room: u64::MAX, net: &net, draw: self.draw, fx };
         call(&mut *self.endpoint, &mut cx)

@@ -33,6 +33,10 @@ pub struct Config {
     pub mtu: u16,
     /// The round-trip time that endpoints are told to expect when nothing else is on the way.
     pub base_rtt: Dur,
+    /// By how much this process, and those of its peers, may look at packets and timers late:
+    /// pacers make up for that much, and who waits for an answer waits longer. Endpoints are told
+    /// of it as [`endpoint::NetView::lateness`].
+    pub lateness: Dur,
     /// The longest message that is sent or received, bytes. A packet beyond it is refused, so
     /// that a forged offset cannot claim memory.
     pub max_message: u64,
@@ -47,7 +51,8 @@ pub struct Config {
 
 impl Config {
     /// Loopback between processes: nominally 10 Gb/s, 9 KB packets with 64 B of headers, 50 us of
-    /// round-trip time (two wake-ups of a sleeping process), messages of at most 64 MiB. The
+    /// round-trip time (two wake-ups of a sleeping process), up to 100 us late (the kernel's timer
+    /// slack of 50 us, prctl(2), and as much until a core is free), messages of at most 64 MiB. The
     /// incarnation is the system clock's, in microseconds since 1970.
     #[must_use]
     pub fn loopback(me: HostId, peers: AddressBook, seed: u64) -> Self {
@@ -59,6 +64,7 @@ impl Config {
             rate: Rate(10_000_000_000),
             mtu: 9064,
             base_rtt: Dur::from_us(50),
+            lateness: Dur::from_us(100),
             max_message: 64 << 20,
             max_buffered: 256 << 20,
             batch: 32,

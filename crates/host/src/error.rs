@@ -59,6 +59,19 @@ pub enum ContractViolation {
         /// The MTU.
         mtu: u16,
     },
+    /// A packet longer on the real wire than the way to its destination takes.
+    #[error(
+        "a packet of {bytes} bytes with IP and UDP to {dst}, where the network takes {mtu}: lower \
+         the transport's payload by {} bytes, or raise the interface's MTU", bytes - mtu
+    )]
+    PathMtu {
+        /// Its length from the IP header on.
+        bytes: usize,
+        /// The packet's destination.
+        dst: HostId,
+        /// What the way to it takes.
+        mtu: usize,
+    },
     /// A packet that no datagram can carry.
     #[error("a packet that does not fit a datagram: {0}")]
     Datagram(#[from] ShimError),

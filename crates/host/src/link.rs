@@ -1,22 +1,26 @@
 //! The network interface in software: packets to datagrams and back, over one UDP socket.
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::ops::Range;
 
 use endpoint::{Draw, Flags, HDR_MAX, Packet, Purpose, Span};
+use nix::sys::socket::{getsockopt, sockopt};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use units::{Dur, HostId, MsgKey};
 use wire::shim::{Datagram, MAX_HEADER, ShimRepr};
 
-use crate::{AddressBook, Config, Content, ContractViolation, Counters};
+use crate::{Config, Content, ContractViolation, Counters};
 
 const _: () = assert!(MAX_HEADER == HDR_MAX, "a datagram carries the whole header of a packet");
 
 /// The most payload of a UDP datagram over IPv4: 65535 less the IP and UDP headers.
 const DATAGRAM_MAX: usize = 65_507;
+/// Before a datagram's bytes: IPv4 (RFC 791, 3.1) and UDP (RFC 768).
+const IP_AND_UDP: usize = 20 + 8;
 /// Socket buffers asked for. The kernel grants at most `net.core.{r,w}mem_max`.
 const SOCKET_BUFFER: usize = 8 << 20;
 /// Shorter waits are spun: the kernel wakes a sleeper up to 50 us late (timer slack, prctl(2)).
@@ -75,7 +79,7 @@ pub(crate) struct Link {
     socket: UdpSocket,
     me: HostId,
     mtu: u16,
-    peers: AddressBook,
+    peers: BTreeMap<HostId, Peer>,
     pub(crate) faults: Faults,
     tx: Vec<u8>,
     /// The datagram in `tx` that the socket has not taken yet.
@@ -84,10 +88,29 @@ pub(crate) struct Link {
     rx_payload: Range<usize>,
 }
 
+struct Peer {
+    addr: SocketAddr,
+    /// The longest IP packet that the way to it takes, bytes; no limit where that is not known.
+    mtu: usize,
+}
+
 struct Loaded {
     len: usize,
     to: SocketAddr,
     token: u32,
+}
+
+impl Peer {
+    /// The kernel knows the MTU of the way to whom a socket is connected (ip(7), `IP_MTU`).
+    fn at(addr: SocketAddr) -> Self {
+        let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let mtu = UdpSocket::bind(unspecified).and_then(|socket| {
+            socket.connect(addr)?;
+            Ok(getsockopt(&socket, sockopt::IpMtu)?)
+        });
+        let mtu = mtu.ok().and_then(|mtu| usize::try_from(mtu).ok()).unwrap_or(usize::MAX);
+        Self { addr, mtu }
+    }
 }
 
 impl Link {
@@ -97,7 +120,7 @@ impl Link {
             socket,
             me: config.me,
             mtu: config.mtu,
-            peers: config.peers.clone(),
+            peers: config.peers.iter().map(|(&host, &addr)| (host, Peer::at(addr))).collect(),
             faults: Box::new(|_| Fate::Pass),
             tx: vec![0; DATAGRAM_MAX],
             loaded: None,
@@ -122,8 +145,8 @@ impl Link {
         pkt: &Packet,
         content: &mut dyn Content,
     ) -> Result<(), ContractViolation> {
-        let to = match self.peers.get(&pkt.dst) {
-            Some(&to) if pkt.src == self.me => to,
+        let &Peer { addr: to, mtu } = match self.peers.get(&pkt.dst) {
+            Some(peer) if pkt.src == self.me => peer,
             _ => return Err(ContractViolation::Address { src: pkt.src, dst: pkt.dst }),
         };
         if pkt.wire_len > self.mtu {
@@ -135,6 +158,10 @@ impl Link {
             false => 0,
         };
         let len = shim(pkt).emit(pkt.header(), payload_len, &mut self.tx)?;
+        let bytes = IP_AND_UDP + len;
+        if bytes > mtu {
+            return Err(ContractViolation::PathMtu { bytes, dst: pkt.dst, mtu });
+        }
         if payload_len > 0 {
             let key = MsgKey { src: self.me, id: pkt.span.msg };
             let payload = &mut self.tx[len - usize::from(payload_len)..len];
@@ -189,7 +216,7 @@ impl Link {
             counters.misaddressed += 1;
             return Ok(Received::Ignored);
         }
-        if self.peers.get(&pkt.src) != Some(&from) {
+        if self.peers.get(&pkt.src).is_none_or(|peer| peer.addr != from) {
             counters.unknown_peer += 1;
             return Ok(Received::Ignored);
         }
@@ -287,7 +314,7 @@ fn decode(bytes: &[u8]) -> Option<(Packet, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Pattern;
+    use crate::{AddressBook, Pattern};
     use units::MsgId;
 
     const LOOPBACK: &str = "127.0.0.1:0";
@@ -439,5 +466,25 @@ mod tests {
         let jumbo = Packet { wire_len: 9065, ..data(1) };
         assert_eq!(load(jumbo), ContractViolation::Mtu { wire_len: 9065, mtu: 9064 });
         assert!(matches!(load(data(70_000)), ContractViolation::Datagram(_)));
+    }
+
+    #[test]
+    fn a_packet_too_long_for_the_way_to_its_host_is_a_breach_that_says_by_how_much() {
+        let (mut a, mut b) = pair();
+        let lo = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap();
+        let lo: usize = lo.trim().parse().unwrap();
+        let dst = HostId(1);
+        // No IP packet is longer than 65535 bytes.
+        assert_eq!(a.peers[&dst].mtu, lo.min(65_535), "as the kernel has it");
+        a.load(&data(1_400), &mut Pattern::default()).unwrap();
+        let mut counters = Counters::default();
+        a.flush(&mut counters).unwrap();
+        look(&mut b, &mut counters).unwrap();
+        let bytes = b.rx_payload.end + IP_AND_UDP;
+        a.peers.get_mut(&dst).unwrap().mtu = bytes;
+        a.load(&data(1_400), &mut Pattern::default()).unwrap();
+        let longer = a.load(&data(1_407), &mut Pattern::default()).unwrap_err();
+        assert_eq!(longer, ContractViolation::PathMtu { bytes: bytes + 7, dst, mtu: bytes });
+        assert!(longer.to_string().contains("payload by 7 bytes"), "{longer}");
     }
 }

@@ -1,7 +1,8 @@
 //! [`Host`]: the loop that calls an endpoint and an application and does what they want done.
 //!
-//! One turn of the loop: fire what is due, send, receive, sleep until the next deadline or
-//! datagram. After every call of the endpoint its effects are applied and the port is polled, as
+//! One turn of the loop: receive, fire what is due, send, sleep until the next deadline or
+//! datagram. Received first, an answer that came in time stops its timer, however late both are
+//! looked at. After every call of the endpoint its effects are applied and the port is polled, as
 //! [`Endpoint`] demands; then the application hears what happened and its wishes are served.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -222,6 +223,7 @@ impl<'a> Host<'a> {
     /// One turn of the loop, without the sleep. Returns whether more may wait at the socket.
     fn turn(&mut self) -> Result<bool, Error> {
         self.budget = self.config.batch;
+        let more_to_receive = self.receive()?;
         let now = self.clock.now();
         self.fire_due(now)?;
         if self.content.room() > self.lowest_room {
@@ -233,7 +235,7 @@ impl<'a> Host<'a> {
         }
         self.transmit()?;
         self.serve_app()?;
-        self.receive()
+        Ok(more_to_receive)
     }
 
     /// Fire the timers and signals that are due at `now`, a bounded number of them.
@@ -271,7 +273,7 @@ impl<'a> Host<'a> {
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         // `decode` has checked that the sum fits.
         let end = pkt.span.offset + u64::from(pkt.span.len);
-        if pkt.carries_payload() && !self.inbox.admits(key, end) {
+        if pkt.carries_payload() && !self.inbox.admits(key, pkt.span.offset, end) {
             self.counters.refused += 1;
             return Ok(());
         }
@@ -315,8 +317,14 @@ impl Host<'_> {
         let now = self.clock.now();
         let me = self.config.me;
         let nics = [self.config.rate];
-        let net =
-            NetView { me, nics: &nics, mtu: self.config.mtu, whole: false, routes: &self.config };
+        let net = NetView {
+            me,
+            nics: &nics,
+            mtu: self.config.mtu,
+            whole: false,
+            lateness: self.config.lateness,
+            routes: &self.config,
+        };
         let room = self.content.room();
         self.lowest_room = self.lowest_room.min(room);
         let mut cx = Cx {

@@ -2,11 +2,11 @@
 //! then be silent. A transport's own tests call [`run`] with a way to make an endpoint; the
 //! harness underneath checks the contract at every call.
 
-use endpoint::{Draw, Endpoint, FailReason, Purpose};
+use endpoint::{Draw, Endpoint, FailReason, Purpose, Stat};
 use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
 
 use crate::fault::{self, Mix};
-use crate::{Bottleneck, Link, Net};
+use crate::{Bottleneck, Link, Naps, Net};
 
 /// What the suite must know about a transport.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,8 @@ pub fn run_bounded(make: impl Fn(HostId) -> Box<dyn Endpoint>, opts: Opts) {
     an_overloaded_receiver_gets_everything(make, opts);
     channels_keep_order(make, opts);
     cancelled_messages_end(make, opts);
+    lateness_is_no_loss(make, opts);
+    pauses_are_survived(make, opts);
     for seed in 1..=10 {
         swarm(make, opts, seed);
     }
@@ -188,6 +190,36 @@ fn cancelled_messages_end(make: Make<'_>, opts: Opts) {
             let placed = net.record(keys[1]).placed.prefix();
             assert!(placed < len, "cancelled at once, yet delivered");
         }
+    }
+}
+
+/// On a machine that looks at its packets and timers up to 50 us late, and says so, nothing that
+/// was not lost is sent again.
+pub(crate) fn lateness_is_no_loss(make: Make<'_>, opts: Opts) {
+    for (seed, late_us) in [(1, 5), (2, 20), (3, 50), (4, 50)] {
+        let mut net = net(make, opts, seed);
+        net.set_naps(Naps { max: Dur::from_us(late_us), pause: Dur::ZERO, pause_every: 0 });
+        submit_all(&mut net, opts);
+        finish(&mut net, opts);
+        let count = |stat| (0..HOSTS).map(|host| net.stat(HostId(host), stat)).sum::<u64>();
+        if count(Stat::HostDrop) > 0 {
+            continue;
+        }
+        for stat in [Stat::Retransmission, Stat::Duplicate] {
+            assert_eq!(count(stat), 0, "{stat:?}, {late_us} us late, seed {seed}");
+        }
+    }
+}
+
+/// Processes that also stop for 10 ms, of which nobody is told, over a network that loses.
+fn pauses_are_survived(make: Make<'_>, opts: Opts) {
+    for (seed, drop) in [(1, 0.0), (2, 0.02), (3, 0.1)] {
+        let mut net = net(make, opts, seed);
+        let (max, pause) = (Dur::from_us(50), Dur::from_ms(10));
+        net.set_naps(Naps { max, pause, pause_every: 50 });
+        net.fault(fault::random(draw(seed), Mix { drop, duplicate: drop, ..Mix::NONE }));
+        submit_all(&mut net, opts);
+        finish(&mut net, opts);
     }
 }
 

@@ -11,6 +11,7 @@ pub mod conformance;
 pub mod fault;
 pub mod hostile;
 mod ledger;
+mod naps;
 pub mod ndp;
 mod net;
 #[cfg(test)]
@@ -19,4 +20,5 @@ mod tests;
 pub use bottleneck::Bottleneck;
 pub use fault::Verdict;
 pub use ledger::{Ledger, Record};
+pub use naps::Naps;
 pub use net::{Link, Net, Seen, Sent, Star};

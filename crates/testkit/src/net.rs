@@ -21,6 +21,7 @@ use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 use crate::bottleneck::{Bottleneck, Queue};
 use crate::fault::{self, Rule, Verdict};
 use crate::ledger::{Ledger, Record};
+use crate::naps::Naps;
 
 /// The links of a [`Net`], all alike.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +72,8 @@ enum Cause {
     Departure,
     Dequeue,
     Arrival,
+    /// A packet that arrived while its host slept.
+    Late,
     Timer(TimerId),
     Wake,
 }
@@ -112,6 +115,11 @@ struct Host<E: ?Sized> {
     room: u64,
     stats: [u64; Stat::COUNT],
     bottleneck: Option<Queue>,
+    /// When its process runs again.
+    awake: Time,
+    naps: u64,
+    /// What arrived meanwhile, and when.
+    late: VecDeque<(Time, Packet)>,
 }
 
 /// The fabric's shape as endpoints see it: every pair alike.
@@ -163,6 +171,7 @@ pub struct Net<E: Endpoint + ?Sized = dyn Endpoint> {
     rules: Vec<Rule>,
     watch: Option<Watch>,
     tamper: Option<Tamper>,
+    naps: Option<Naps>,
     sent: u64,
     log: Option<Vec<Sent>>,
     dropped: u64,
@@ -200,6 +209,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
             rules: Vec::new(),
             watch: None,
             tamper: None,
+            naps: None,
             sent: 0,
             log: Some(Vec::new()),
             dropped: 0,
@@ -296,6 +306,11 @@ impl<E: Endpoint + ?Sized> Net<E> {
         self.rules.clear();
     }
 
+    /// Let the hosts' processes sleep from now on.
+    pub fn set_naps(&mut self, naps: Naps) {
+        self.naps = Some(naps);
+    }
+
     /// Put a slow queue before `host`.
     pub fn set_bottleneck(&mut self, host: HostId, config: Bottleneck) {
         self.hosts[host.index()].bottleneck = Some(Queue::new(config));
@@ -389,13 +404,28 @@ impl<E: Endpoint + ?Sized> Net<E> {
             Cause::Departure => self.depart(h),
             Cause::Dequeue => self.dequeue(h),
             Cause::Arrival => self.arrive(),
+            Cause::Late => self.look_late(h),
             Cause::Timer(id) => {
                 self.hosts[h].timers[id.0 as usize] = Time::NEVER;
                 self.call(h, None, |endpoint, cx| endpoint.on_timer(cx, id));
             }
             Cause::Wake => self.pump(h),
         }
+        if !matches!(cause, Cause::Reroute | Cause::Departure) {
+            self.nap(h);
+        }
         true
+    }
+
+    /// Let the process of `h` sleep if it has nothing to do now.
+    fn nap(&mut self, h: usize) {
+        let (Some(naps), now, seed) = (self.naps, self.now, self.seed) else { return };
+        let host = &mut self.hosts[h];
+        if host.awake > now || host.next().0 <= now {
+            return;
+        }
+        host.naps += 1;
+        host.awake = now + naps.length(Draw::new(seed, HOST, h as u64), host.naps);
     }
 
     /// The earliest event and its host.
@@ -406,13 +436,11 @@ impl<E: Endpoint + ?Sized> Net<E> {
         }
         for (h, host) in self.hosts.iter().enumerate() {
             first = first.min((host.departs, Cause::Departure, h));
-            first = first.min((host.wake, Cause::Wake, h));
             if let Some(queue) = &host.bottleneck {
                 first = first.min((queue.done(), Cause::Dequeue, h));
             }
-            for (id, &at) in host.timers.iter().enumerate() {
-                first = first.min((at.max(self.now), Cause::Timer(TimerId(id as u32)), h));
-            }
+            let (at, cause) = host.next();
+            first = first.min((at.max(self.now), cause, h));
         }
         (first.0 != Time::NEVER).then_some(first)
     }
@@ -432,8 +460,15 @@ impl<E: Endpoint + ?Sized> Net<E> {
         let me = HostId(h as u32);
         let mut fx = std::mem::take(&mut self.fx);
         let nics = [self.link.rate];
-        let net =
-            NetView { me, nics: &nics, mtu: self.link.mtu, whole: false, routes: &self.routes };
+        let lateness = self.naps.map_or(Dur::ZERO, |naps| naps.max);
+        let net = NetView {
+            me,
+            nics: &nics,
+            mtu: self.link.mtu,
+            whole: false,
+            lateness,
+            routes: &self.routes,
+        };
         let draw = Draw::new(self.seed, HOST, h as u64);
         let room = self.hosts[h].room;
         let mut cx = Cx { now: self.now, rx_at: self.now, me, room, net: &net, draw, fx: &mut fx };
@@ -614,11 +649,42 @@ impl<E: Endpoint + ?Sized> Net<E> {
         if let Some(watch) = &mut self.watch {
             watch(self.now, Seen::Arrived(pkt.dst), pkt);
         }
-        self.call(pkt.dst.index(), Some(pkt), |endpoint, cx| endpoint.on_packet(cx, pkt));
+        let host = &mut self.hosts[pkt.dst.index()];
+        if host.awake > self.now || !host.late.is_empty() {
+            host.late.push_back((self.now, *pkt));
+        } else {
+            self.take(pkt, self.now);
+        }
+    }
+
+    /// A packet that came at `at` is looked at.
+    fn take(&mut self, pkt: &Packet, at: Time) {
+        self.call(pkt.dst.index(), Some(pkt), |endpoint, cx| {
+            cx.rx_at = at;
+            endpoint.on_packet(cx, pkt);
+        });
+    }
+
+    fn look_late(&mut self, h: usize) {
+        if let Some((at, pkt)) = self.hosts[h].late.pop_front() {
+            self.take(&pkt, at);
+        }
     }
 }
 
 impl<E: ?Sized> Host<E> {
+    /// What its process does next, and from when on.
+    fn next(&self) -> (Time, Cause) {
+        let mut first = (self.wake, Cause::Wake);
+        if let Some(&(at, _)) = self.late.front() {
+            first = first.min((at, Cause::Late));
+        }
+        for (id, &at) in self.timers.iter().enumerate() {
+            first = first.min((at, Cause::Timer(TimerId(id as u32))));
+        }
+        (first.0.max(self.awake), first.1)
+    }
+
     fn new(endpoint: Box<E>) -> Self {
         Self {
             endpoint,
@@ -631,6 +697,9 @@ impl<E: ?Sized> Host<E> {
             room: u64::MAX,
             stats: [0; Stat::COUNT],
             bottleneck: None,
+            awake: Time::ZERO,
+            naps: 0,
+            late: VecDeque::new(),
         }
     }
 }

@@ -245,7 +245,14 @@ mod tests {
         ) -> (R, Vec<Effect>) {
             let (me, mut fx, now) = (HostId(0), Effects::new(), self.now);
             let routes = &Star::new(1, Dur::from_us(10));
-            let net = NetView { me, nics: &self.nics, mtu: 9064, whole: true, routes };
+            let net = NetView {
+                me,
+                nics: &self.nics,
+                mtu: 9064,
+                whole: true,
+                lateness: Dur::ZERO,
+                routes,
+            };
             let draw = Draw::new(1, Purpose::new("test"), 0);
             let mut cx = Cx { now, rx_at: now, me, room: u64::MAX, net: &net, draw, fx: &mut fx };
             let answer = what(&mut self.queue, &mut cx);

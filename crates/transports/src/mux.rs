@@ -311,7 +311,7 @@ mod tests {
         let mut mux = Mux::new((0..3).map(probe).collect()).unwrap();
         let (me, nics, mut fx) = (HostId(0), [LINK.rate], Effects::new());
         let routes = &Star::new(1, Dur::from_us(10));
-        let net = NetView { me, nics: &nics, mtu: 9064, whole: true, routes };
+        let net = NetView { me, nics: &nics, mtu: 9064, whole: true, lateness: Dur::ZERO, routes };
         let (now, draw) = (Time(3), Draw::new(1, Purpose::new("test"), 0));
         let mut cx = Cx { now, rx_at: now, me, room: u64::MAX, net: &net, draw, fx: &mut fx };
         let answer = what(&mut mux, &mut cx);

@@ -234,7 +234,7 @@ mod tests {
     fn at<R>(now: Time, what: impl FnOnce(&mut Cx<'_>) -> R) -> (R, Vec<Effect>) {
         let (me, nics, mut fx) = (HostId(0), [Rate(10_000_000_000)], Effects::new());
         let routes = &Star::new(1, Dur::from_us(10));
-        let net = NetView { me, nics: &nics, mtu: 9064, whole: true, routes };
+        let net = NetView { me, nics: &nics, mtu: 9064, whole: true, lateness: Dur::ZERO, routes };
         let draw = Draw::new(1, Purpose::new("test"), 0);
         let mut cx = Cx { now, rx_at: now, me, room: u64::MAX, net: &net, draw, fx: &mut fx };
         let answer = what(&mut cx);

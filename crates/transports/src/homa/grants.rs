@@ -196,7 +196,7 @@ impl Grants {
             return None;
         }
         sender.given_at = cx.now;
-        sender.next_at = cx.now + config.packet_time(cx.net);
+        sender.next_at = cx.paced_from(sender.next_at) + config.packet_time(cx.net);
         sender.level = level;
         conn.granted += 1;
         // With it leaves what was refused.

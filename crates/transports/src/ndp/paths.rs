@@ -257,7 +257,7 @@ mod tests {
     const DST: HostId = HostId(1);
 
     fn view(routes: &Fabric) -> NetView<'_> {
-        NetView { me: HostId(0), nics: &NICS, mtu: 9064, whole: false, routes }
+        NetView { me: HostId(0), nics: &NICS, mtu: 9064, whole: false, lateness: Dur::ZERO, routes }
     }
 
     fn walk(strategy: PathStrategy, fabric: &Fabric) -> PathWalk {

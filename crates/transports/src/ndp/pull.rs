@@ -81,11 +81,11 @@ impl PullQueue {
         if self.queued == 1 { Requested::Arm(self.free_at) } else { Requested::Queued }
     }
 
-    /// The timer has fired: the message to pull and its pull number. Nothing if all that waited has
-    /// been purged.
+    /// The timer has fired: the message to pull and its pull number; the gap to the next pull
+    /// counts from `from`. Nothing if all that waited has been purged.
     pub(crate) fn fire<T: AsMut<PullState>>(
         &mut self,
-        now: Time,
+        from: Time,
         interval: Dur,
         messages: &mut Slab<T>,
     ) -> Option<(SlotRef, u32)> {
@@ -103,11 +103,16 @@ impl PullQueue {
                 if pulls.placed {
                     ring.push_back(at);
                 }
-                self.free_at = now.saturating_add(interval);
+                self.free_at = from.saturating_add(interval);
                 return Some((at, number));
             }
         }
         None
+    }
+
+    /// When the next pull may leave.
+    pub(crate) fn due(&self) -> Time {
+        self.free_at
     }
 
     /// When the timer must fire after `fire`: `None` if nothing waits.

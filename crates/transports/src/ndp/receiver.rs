@@ -282,7 +282,8 @@ impl Receiver {
     /// The pacer lets one pull go.
     pub(crate) fn on_pull_timer(&mut self, cx: &mut Cx<'_>, config: &Config, out: &mut Outbox) {
         let interval = self.interval(cx, config);
-        let Some((at, pull)) = self.pulls.fire(cx.now, interval, &mut self.conns) else { return };
+        let from = cx.paced_from(self.pulls.due());
+        let Some((at, pull)) = self.pulls.fire(from, interval, &mut self.conns) else { return };
         if let Some(due) = self.pulls.next() {
             cx.fx.arm(self.pull_timer, due);
         }

@@ -1,7 +1,7 @@
 //! [`Config`]: every number and switch of pFabric. No `Default`: these values change the science.
 
-use endpoint::Framing;
-use units::Dur;
+use endpoint::{Cx, Framing};
+use units::{Dur, Time};
 
 use crate::config::{self, ConfigError};
 use crate::time_wait::life_max;
@@ -72,6 +72,11 @@ impl Config {
             time_wait: Dur::from_ms(11_000),
             rx_idle_timeout: Dur::from_ms(15_000),
         }
+    }
+
+    /// Until when a packet that is sent now has to be acknowledged.
+    pub(super) fn timeout(&self, cx: &Cx<'_>) -> Time {
+        cx.now + self.rto + cx.net.answer_lateness()
     }
 
     /// # Errors

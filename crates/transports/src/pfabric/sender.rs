@@ -172,7 +172,7 @@ impl Sender {
             flow.grow(&self.config);
             flow.cursor = flow.cursor.max(flow.acked.prefix());
             let in_flight = flow.cursor > flow.acked.prefix();
-            flow.due = if in_flight { cx.now + self.config.rto } else { Time::NEVER };
+            flow.due = if in_flight { self.config.timeout(cx) } else { Time::NEVER };
         }
         if flow.acked.prefix() == flow.packets {
             cx.fx.acked(id);
@@ -292,7 +292,7 @@ impl Sender {
         flow.fill(cx, &self.config, seq, slot);
         if flow.due == Time::NEVER {
             flow.heard = cx.now;
-            flow.due = cx.now + self.config.rto;
+            flow.due = self.config.timeout(cx);
         }
         if !flow.probing {
             if seq < flow.sent {

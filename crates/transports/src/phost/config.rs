@@ -168,6 +168,16 @@ impl Config {
         net.rate(0).serialise(u64::from(self.payload) + u64::from(self.header))
     }
 
+    /// How long a token may be used.
+    pub(super) fn token_life(&self, net: &NetView<'_>) -> Dur {
+        scaled(self.mtu_time(net), self.token_expiry) + net.lateness
+    }
+
+    /// How long a sender waits for an answer to its REQ.
+    pub(super) fn request_wait(&self, net: &NetView<'_>) -> Dur {
+        scaled(self.mtu_time(net), self.request_timeout) + net.answer_lateness()
+    }
+
     /// How many tokens a message of `packets` packets to `dst` starts with.
     pub(super) fn free(&self, net: &NetView<'_>, dst: HostId, packets: u64) -> u32 {
         let most = match self.free_tokens {

@@ -81,6 +81,8 @@ pub(super) struct Receiver {
     free_at: Time,
     /// No token before this: the link is busy with what the latest REQ's free tokens send.
     hold_until: Time,
+    /// When the message that is first may have a token; [`Time::NEVER`] where none waits.
+    due: Time,
 }
 
 impl Receiver {
@@ -94,6 +96,7 @@ impl Receiver {
             asked: 0,
             free_at: Time::ZERO,
             hold_until: Time::ZERO,
+            due: Time::NEVER,
         }
     }
 
@@ -132,7 +135,8 @@ impl Receiver {
         self.hold_until = cx.now.max(self.free_at) + mtu_time * u64::from(free);
         if conn.tokens == conn.goal {
             // R2: the free tokens have covered everything; twice the time they need.
-            conn.aside = Some(cx.now + mtu_time * (2 * u64::from(free)));
+            let wait = mtu_time * (2 * u64::from(free)) + cx.net.answer_lateness();
+            conn.aside = Some(cx.now + wait);
         }
         self.place(cx, at);
         self.give(cx, out);
@@ -233,7 +237,7 @@ impl Receiver {
             return;
         }
         let (before, order) = (conn.turn, conn.order);
-        conn.turn = conn.next_turn(cx.now, &self.config, mtu_time);
+        conn.turn = conn.next_turn(cx, &self.config, mtu_time);
         let turn = conn.turn;
         self.displace(at, before, order);
         match turn {
@@ -265,12 +269,12 @@ impl Receiver {
             && let Some(conn) = self.messages.get_mut(at)
         {
             out.push(conn.token(cx, &self.config, mtu_time));
-            self.free_at = cx.now + mtu_time;
+            self.free_at = cx.paced_from(self.due) + mtu_time;
             self.place(cx, at);
         }
-        let ready = if self.ready.is_empty() { Time::NEVER } else { self.turn_at() };
+        self.due = if self.ready.is_empty() { Time::NEVER } else { self.turn_at() };
         let later = self.later.first().map_or(Time::NEVER, |(time, _)| *time);
-        cx.fx.arm(self.token_timer, ready.min(later));
+        cx.fx.arm(self.token_timer, self.due.min(later));
     }
 
     /// When the next token may be given.
@@ -290,7 +294,8 @@ impl Receiver {
 
 impl Conn {
     /// When it may have its next token.
-    fn next_turn(&mut self, now: Time, config: &Config, mtu_time: Dur) -> Turn {
+    fn next_turn(&mut self, cx: &Cx<'_>, config: &Config, mtu_time: Dur) -> Turn {
+        let (now, lateness) = (cx.now, cx.net.answer_lateness());
         if let Some(until) = self.aside {
             if until > now {
                 return Turn::After(until);
@@ -301,7 +306,7 @@ impl Conn {
         }
         let window = u64::from(config.window);
         if self.tokens - self.used >= window {
-            let until = self.token_at + scaled(mtu_time, config.window_timeout);
+            let until = self.token_at + scaled(mtu_time, config.window_timeout) + lateness;
             if until > now {
                 return Turn::After(until);
             }
@@ -332,7 +337,8 @@ impl Conn {
         self.tokens += 1;
         self.token_at = cx.now;
         if self.tokens == self.goal {
-            self.aside = Some(cx.now + scaled(mtu_time, config.resend_timeout));
+            let wait = scaled(mtu_time, config.resend_timeout) + cx.net.answer_lateness();
+            self.aside = Some(cx.now + wait);
         }
         self.control(cx, Kind::Token { number, seq, missing: self.missing() })
     }

@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 use units::{HostId, Time};
 use wire::phost::{Kind, Repr};
 
-use super::config::{Config, scaled};
+use super::config::Config;
 use super::{Control, Outbox, control, put_header};
 use crate::channels::Channels;
 use crate::ndp::paths::ControlPaths;
@@ -89,8 +89,7 @@ impl Sender {
         let free = self.config.free(cx.net, msg.dst, packets);
         let mtu_time = self.config.mtu_time(cx.net);
         // They are all sent before the first expires.
-        let until =
-            cx.now + mtu_time * u64::from(free) + scaled(mtu_time, self.config.token_expiry);
+        let until = cx.now + mtu_time * u64::from(free) + self.config.token_life(cx.net);
         let token = |number: u32| Token { number, seq: u64::from(number), until };
         let draw = cx.draw.part(msg.id.0);
         self.started += 1;
@@ -120,7 +119,7 @@ impl Sender {
         let free = if usable { self.config.free(cx.net, flow.msg.dst, flow.packets) } else { 0 };
         let kind = Kind::Req { size: flow.msg.len, free };
         out.push(flow.control(cx, kind));
-        let due = cx.now + scaled(self.config.mtu_time(cx.net), self.config.request_timeout);
+        let due = cx.now + self.config.request_wait(cx.net);
         self.asks.push(Reverse((due, at)));
         self.arm(cx);
     }
@@ -167,7 +166,7 @@ impl Sender {
         flow.heard = cx.now;
         flow.missing = missing.min(flow.packets);
         if seq < flow.packets && flow.sent.admits(seq) {
-            let until = cx.now + scaled(self.config.mtu_time(cx.net), self.config.token_expiry);
+            let until = cx.now + self.config.token_life(cx.net);
             // Free tokens may live longer than it does.
             let place = flow.tokens.partition_point(|token| token.until <= until);
             flow.tokens.insert(place, Token { number, seq, until });
@@ -196,7 +195,7 @@ impl Sender {
 
     /// The time has come to see who has heard nothing.
     pub(super) fn on_timer(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
-        let timeout = scaled(self.config.mtu_time(cx.net), self.config.request_timeout);
+        let timeout = self.config.request_wait(cx.net);
         while let Some(&Reverse((due, at))) = self.asks.peek() {
             if due > cx.now {
                 break;

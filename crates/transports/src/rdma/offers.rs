@@ -220,7 +220,8 @@ impl Offers {
             if let NicPacing::At(pacing) = config.nic_pacing
                 && pacing < cx.net.rate(0)
             {
-                asked.at = cx.now + pacing.serialise(u64::from(config.payload + config.overhead));
+                asked.at = cx.paced_from(asked.at)
+                    + pacing.serialise(u64::from(config.payload + config.overhead));
             }
             if asked.next == asked.end {
                 self.asked.remove(turn);

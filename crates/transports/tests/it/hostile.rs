@@ -59,8 +59,14 @@ fn no_altered_packet_makes_an_endpoint_panic_grow_or_lie() {
 fn flooded(mut endpoint: impl Endpoint, count: u64, packet: impl Fn(u64) -> Packet) -> (u64, u64) {
     let me = HostId(0);
     let routes = Star::new(4, Dur::from_us(20));
-    let net =
-        NetView { me, nics: &[Rate(10_000_000_000)], mtu: 9064, whole: true, routes: &routes };
+    let net = NetView {
+        me,
+        nics: &[Rate(10_000_000_000)],
+        mtu: 9064,
+        whole: true,
+        lateness: Dur::ZERO,
+        routes: &routes,
+    };
     let draw = Draw::new(1, Purpose::new("hostile host"), 0);
     let (mut fx, mut rejected, now) = (Effects::new(), 0, Time::ZERO);
     let held = growth(&mut || {

@@ -135,7 +135,14 @@ impl Device {
         let Self { me, nano, fx, .. } = self;
         // Its rate matters to nobody: the NIC is asked when its port is free.
         let nics = [Rate(0)];
-        let net = NetView { me: *me, nics: &nics, mtu: u16::MAX, whole: true, routes: &Cable };
+        let net = NetView {
+            me: *me,
+            nics: &nics,
+            mtu: u16::MAX,
+            whole: true,
+            lateness: Dur::ZERO,
+            routes: &Cable,
+        };
         let draw = Draw::new(0, DRAWS, u64::from(me.0));
         let mut cx = Cx { now, rx_at: now, me: *me, room: u64::MAX, net: &net, draw, fx };
         let result = call(nano, &mut cx);

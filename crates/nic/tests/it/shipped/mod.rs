@@ -115,7 +115,14 @@ impl Bench {
 
     fn call<R>(&mut self, call: impl FnOnce(&mut Nano, &mut Cx<'_>) -> R) -> R {
         let star = Star::new(1, Dur::from_ns(525));
-        let net = NetView { me: ME, nics: &NICS, mtu: 1088, whole: true, routes: &star };
+        let net = NetView {
+            me: ME,
+            nics: &NICS,
+            mtu: 1088,
+            whole: true,
+            lateness: Dur::ZERO,
+            routes: &star,
+        };
         let draw = Draw::new(1, Purpose::new("bench"), 0);
         let now = self.now;
         let mut cx =

@@ -45,7 +45,14 @@ impl Host {
 
     /// Call the endpoint, and take all that it then sends.
     pub(super) fn call(&mut self, call: impl FnOnce(&mut Homa, &mut Cx<'_>)) -> Vec<Packet> {
-        let net = NetView { me: ME, nics: &[RATE], mtu: 1538, whole: true, routes: &self.star };
+        let net = NetView {
+            me: ME,
+            nics: &[RATE],
+            mtu: 1538,
+            whole: true,
+            lateness: Dur::ZERO,
+            routes: &self.star,
+        };
         let mut fx = Effects::new();
         let draw = Draw::new(1, Purpose::new("test"), 0);
         let (now, room, net) = (self.now, self.room, &net);

@@ -47,7 +47,14 @@ impl Bench {
     /// Call the NIC; what it sends stays in it.
     pub(super) fn call<R>(&mut self, call: impl FnOnce(&mut Nano, &mut Cx<'_>) -> R) -> R {
         let me = HostId(0);
-        let net = NetView { me, nics: &[LINK.rate], mtu: 1088, whole: true, routes: &self.star };
+        let net = NetView {
+            me,
+            nics: &[LINK.rate],
+            mtu: 1088,
+            whole: true,
+            lateness: Dur::ZERO,
+            routes: &self.star,
+        };
         let draw = Draw::new(1, Purpose::new("test"), 0);
         let (now, room, net, mut fx) = (self.now, u64::MAX, &net, Effects::new());
         let mut cx = Cx { now, rx_at: now, me, room, net, draw, fx: &mut fx };

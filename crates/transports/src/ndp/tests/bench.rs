@@ -45,7 +45,14 @@ impl Bench {
 
     fn call<R>(&mut self, what: impl FnOnce(&mut Ndp, &mut Cx<'_>) -> R) -> R {
         let nics = [Rate(10_000_000_000)];
-        let net = NetView { me: ME, nics: &nics, mtu: 9064, whole: false, routes: &FourPaths };
+        let net = NetView {
+            me: ME,
+            nics: &nics,
+            mtu: 9064,
+            whole: false,
+            lateness: Dur::ZERO,
+            routes: &FourPaths,
+        };
         let mut fx = Effects::new();
         let (now, draw) = (self.now, Draw::new(1, Purpose::new("bench"), 0));
         let mut cx = Cx { now, rx_at: now, me: ME, room: u64::MAX, net: &net, draw, fx: &mut fx };

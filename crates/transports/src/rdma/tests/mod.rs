@@ -462,7 +462,14 @@ fn swift_does_not_take_its_own_interface_for_the_fabric() {
 fn with_cx(rx_at: Time, now: Time, call: impl FnOnce(&mut Cx<'_>)) -> Vec<Effect> {
     let nics = [TEN_GIG];
     let routes = Star::new(1, Dur::from_us(10));
-    let net = NetView { me: TO, nics: &nics, mtu: 9000, whole: true, routes: &routes };
+    let net = NetView {
+        me: TO,
+        nics: &nics,
+        mtu: 9000,
+        whole: true,
+        lateness: Dur::ZERO,
+        routes: &routes,
+    };
     let mut fx = Effects::new();
     let draw = Draw::new(1, Purpose::new("bench"), 0);
     call(&mut Cx { now, rx_at, me: TO, room: u64::MAX, net: &net, draw, fx: &mut fx });

@@ -967,7 +967,7 @@ mod hostile {
             let mut tcp = Tcp::new(config).unwrap();
             let nics = [RATE];
             let routes = &Star::new(1, Dur::from_us(1));
-            let net = NetView { me: A, nics: &nics, mtu: 1500, whole: false, routes };
+            let net = NetView { me: A, nics: &nics, mtu: 1500, whole: false, lateness: Dur::ZERO, routes };
             let mut fx = Effects::new();
             let mut now = Time::ZERO;
             let draw = Draw::new(0, PATH, 0);
