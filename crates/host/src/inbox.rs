@@ -1,6 +1,7 @@
 //! Messages being reassembled. Each byte is placed once, each message delivered once.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use endpoint::RangeSet;
 use units::{HostId, MsgKey};
@@ -32,8 +33,58 @@ pub(crate) struct Inbox {
 struct Assembly {
     /// How many messages began before this one.
     nth: u64,
-    bytes: Vec<u8>,
+    /// Its bytes in pieces of [`CHUNK`] by their number, each as long as the last byte in it needs:
+    /// a byte far behind all others costs no more than a piece.
+    chunks: BTreeMap<u64, Vec<u8>>,
     placed: RangeSet,
+}
+
+/// Bytes of a piece of a message. A small one is cheap to zero, a large one to find.
+const CHUNK: u64 = 16 << 10;
+
+/// The parts of the bytes from `offset` to `end` that lie in one piece each: its number, and where
+/// in it.
+fn parts(offset: u64, end: u64) -> impl Iterator<Item = (u64, Range<usize>)> {
+    let numbers = offset / CHUNK..end.div_ceil(CHUNK);
+    numbers.map(move |n| {
+        let within = |at: u64| (at.clamp(n * CHUNK, (n + 1) * CHUNK) - n * CHUNK) as usize;
+        (n, within(offset)..within(end))
+    })
+}
+
+impl Assembly {
+    /// Bytes of memory that the bytes from `offset` to `end` would need beside what there is.
+    fn growth(&self, offset: u64, end: u64) -> u64 {
+        let have = |n| self.chunks.get(&n).map_or(0, Vec::len);
+        parts(offset, end).map(|(n, part)| part.end.saturating_sub(have(n)) as u64).sum()
+    }
+
+    fn write(&mut self, offset: u64, mut payload: &[u8]) {
+        for (n, part) in parts(offset, offset + payload.len() as u64) {
+            let (here, rest) = payload.split_at(part.len());
+            let chunk = self.chunks.entry(n).or_default();
+            if chunk.len() == part.start {
+                chunk.extend_from_slice(here);
+            } else {
+                chunk.resize(chunk.len().max(part.end), 0);
+                chunk[part].copy_from_slice(here);
+            }
+            payload = rest;
+        }
+    }
+
+    /// Bytes of memory that it has.
+    fn memory(&self) -> u64 {
+        self.chunks.values().map(|chunk| chunk.len() as u64).sum()
+    }
+
+    /// The bytes of a message without holes.
+    fn into_bytes(mut self) -> Vec<u8> {
+        match self.chunks.len() {
+            0 | 1 => self.chunks.pop_first().unwrap_or_default().1,
+            _ => self.chunks.into_values().collect::<Vec<_>>().concat(),
+        }
+    }
 }
 
 impl Inbox {
@@ -51,21 +102,20 @@ impl Inbox {
         }
     }
 
-    /// Whether there is room for the bytes of `key` up to `end`. Asked before the endpoint sees
-    /// the packet, so that what it then places is bounded.
+    /// Whether there is room for the bytes of `key` from `offset` to `end`. Asked before the
+    /// endpoint sees the packet, so that what it then places is bounded.
     ///
     /// The message that began first may always grow, so that some message can always finish. The
     /// others never have more than `max_buffered` bytes together.
-    pub(crate) fn admits(&self, key: MsgKey, end: u64) -> bool {
-        let have = self.open.get(&key).map_or(0, |a| a.bytes.len() as u64);
-        let growth = end.saturating_sub(have);
-        let is_oldest = self.order.first_key_value().is_none_or(|(_, &oldest)| oldest == key);
+    pub(crate) fn admits(&self, key: MsgKey, offset: u64, end: u64) -> bool {
         // The last id of all has no successor, which `over` needs; no counter gets there.
-        key.id.0 != u64::MAX
-            && end <= self.max_message
-            && (is_oldest
-                || growth == 0
-                || self.buffered.saturating_add(growth) <= self.max_buffered)
+        if key.id.0 == u64::MAX || end > self.max_message {
+            return false;
+        }
+        let none = Assembly::default();
+        let growth = self.open.get(&key).unwrap_or(&none).growth(offset, end);
+        let is_oldest = self.order.first_key_value().is_none_or(|(_, &oldest)| oldest == key);
+        is_oldest || growth == 0 || self.buffered.saturating_add(growth) <= self.max_buffered
     }
 
     /// Copy `payload` to `offset` of `key`, which must have been admitted.
@@ -77,7 +127,7 @@ impl Inbox {
     ) -> Result<(), Contradiction> {
         let len = payload.len() as u64;
         let end = offset.checked_add(len).ok_or(Contradiction)?;
-        if self.is_over(key) || !self.admits(key, end) {
+        if self.is_over(key) || !self.admits(key, offset, end) {
             return Err(Contradiction);
         }
         let assembly = self.open.entry(key).or_insert_with(|| {
@@ -89,22 +139,19 @@ impl Inbox {
         if assembly.placed.insert(offset..end) != len {
             return Err(Contradiction);
         }
-        let (start, end) = (offset as usize, end as usize);
-        if assembly.bytes.len() < end {
-            self.buffered += (end - assembly.bytes.len()) as u64;
-            assembly.bytes.resize(end, 0);
-        }
-        assembly.bytes[start..end].copy_from_slice(payload);
+        self.buffered += assembly.growth(offset, end);
+        assembly.write(offset, payload);
         Ok(())
     }
 
     /// Take `key` out whole. Its length is what has been placed, without a hole.
     pub(crate) fn deliver(&mut self, key: MsgKey) -> Result<Vec<u8>, Contradiction> {
-        let Assembly { bytes, placed, .. } = self.remove(key);
-        if !self.end(key) || placed.prefix() != bytes.len() as u64 {
+        let assembly = self.remove(key);
+        let end = assembly.placed.iter().next_back().map_or(0, |last| last.end);
+        if !self.end(key) || assembly.placed.prefix() != end {
             return Err(Contradiction);
         }
-        Ok(bytes)
+        Ok(assembly.into_bytes())
     }
 
     /// Drop what there is of `key`, which the endpoint has failed.
@@ -133,7 +180,7 @@ impl Inbox {
         let assembly = self.open.remove(&key);
         if let Some(assembly) = &assembly {
             self.order.remove(&assembly.nth);
-            self.buffered -= assembly.bytes.len() as u64;
+            self.buffered -= assembly.memory();
         }
         assembly.unwrap_or_default()
     }
@@ -183,20 +230,56 @@ mod tests {
         let mut inbox = Inbox::new(10, 6);
         let other = MsgKey { id: MsgId(1), ..KEY };
         let third = MsgKey { id: MsgId(2), ..KEY };
-        assert!(inbox.admits(KEY, 10) && !inbox.admits(KEY, 11));
+        assert!(inbox.admits(KEY, 0, 10) && !inbox.admits(KEY, 0, 11));
         inbox.place(other, 0, b"abc").unwrap();
         inbox.place(KEY, 0, b"abc").unwrap();
-        assert!(inbox.admits(KEY, 3), "no growth");
-        assert!(!inbox.admits(KEY, 4) && !inbox.admits(third, 1), "full");
+        assert!(inbox.admits(KEY, 0, 3), "no growth");
+        assert!(!inbox.admits(KEY, 3, 4) && !inbox.admits(third, 0, 1), "full");
         inbox.place(other, 0, b"").unwrap();
         inbox.place(other, 3, b"defghij").unwrap();
-        assert!(inbox.admits(KEY, 3) && !inbox.admits(KEY, 4), "full");
+        assert!(inbox.admits(KEY, 0, 3) && !inbox.admits(KEY, 3, 4), "full");
         assert!(inbox.place(other, u64::MAX, b"x").is_err());
-        assert!(!inbox.admits(MsgKey { id: MsgId(u64::MAX), ..KEY }, 1));
+        assert!(!inbox.admits(MsgKey { id: MsgId(u64::MAX), ..KEY }, 0, 1));
         inbox.deliver(other).unwrap();
-        assert!(inbox.admits(KEY, 10), "now the oldest");
-        assert!(inbox.admits(third, 3) && !inbox.admits(third, 4));
+        assert!(inbox.admits(KEY, 3, 10), "now the oldest");
+        assert!(inbox.admits(third, 0, 3) && !inbox.admits(third, 0, 4));
         inbox.forget(KEY);
-        assert!(inbox.admits(third, 10));
+        assert!(inbox.admits(third, 0, 10));
+    }
+
+    /// One byte at the end of the longest message that there may be, which a stranger can claim.
+    #[test]
+    fn a_byte_far_behind_costs_no_more_than_a_piece() {
+        const LONGEST: u64 = 1 << 40;
+        let mut inbox = Inbox::new(LONGEST, LONGEST);
+        inbox.place(KEY, LONGEST - 1, b"x").unwrap();
+        assert_eq!(inbox.buffered, CHUNK);
+        inbox.place(KEY, 0, b"y").unwrap();
+        assert_eq!(inbox.buffered, CHUNK + 1);
+        assert_eq!(inbox.deliver(KEY), Err(Contradiction), "a hole");
+        assert_eq!(inbox.buffered, 0);
+    }
+
+    #[test]
+    fn bytes_over_several_pieces_in_any_order_make_the_message() {
+        let key = KEY;
+        let len = 5 * CHUNK + 77;
+        let mut whole = vec![0; len as usize];
+        endpoint::payload::fill(key, 0, &mut whole);
+        for step in [1_400, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5] {
+            let starts: Vec<u64> = (0..len).step_by(step as usize).collect();
+            let (even, odd): (Vec<_>, Vec<_>) = starts.iter().partition(|&at| at / step % 2 == 0);
+            let mut inbox = Inbox::new(len, len);
+            for offset in odd.into_iter().rev().chain(even) {
+                let end = len.min(offset + step);
+                let before = inbox.buffered;
+                assert!(inbox.admits(key, offset, end));
+                inbox.place(key, offset, &whole[offset as usize..end as usize]).unwrap();
+                assert!(inbox.buffered - before <= step + 2 * CHUNK, "{step}");
+            }
+            assert_eq!(inbox.buffered, len);
+            assert!(inbox.deliver(key).unwrap() == whole, "{step}");
+            assert_eq!(inbox.buffered, 0);
+        }
     }
 }
