@@ -9,12 +9,14 @@
 # make recipes the recipes of CONTRIBUTING, followed by a script in a copy of the tree
 # make golden  beside ns-2.35 and htsim: every point of tests/golden
 # make bench   the simulator's own speed
+# make bench-host  requests and responses over UDP beside plain UDP and the kernel's TCP; as root, before all else
+#              that runs (SCHED_FIFO)
 # make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
 #              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test rtl rtl-setup lint studies docs swarm recipes golden bench fuzz reproduce
+.PHONY: demo test rtl rtl-setup lint studies docs swarm recipes golden bench bench-host fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -79,6 +81,11 @@ reproduce:
 bench:
 	cargo build --profile fast --locked -p trimline
 	target/fast/trimline bench
+
+bench-host:
+	cd benches && cargo build --release --locked --bench host
+	cd benches && first=; chrt -f 40 true 2> /dev/null && first="chrt -f 40"; \
+	    $$first cargo bench --locked --bench host
 
 FUZZ_TARGETS = scenario workload headers p4 hostile
 

@@ -1,1 +1,2 @@
-//! Benchmarks of single functions; see `benches/`. Of whole runs: `trimline bench`.
+//! Benchmarks of single functions, and of hosts on a real clock; see `benches/`. Of whole runs:
+//! `trimline bench`.

@@ -45,6 +45,8 @@ pub struct Config {
     /// fill the memory together could never finish. The most memory is therefore `max_buffered +
     /// max_message`.
     pub max_buffered: u64,
+    /// Never sleep: look for datagrams again and again. Takes a core, and saves being woken.
+    pub busy: bool,
     /// The most datagrams received, and the most sent, in one turn of the loop.
     pub batch: usize,
 }
@@ -67,6 +69,7 @@ impl Config {
             lateness: Dur::from_us(100),
             max_message: 64 << 20,
             max_buffered: 256 << 20,
+            busy: false,
             batch: 32,
         }
     }

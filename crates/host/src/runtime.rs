@@ -285,7 +285,7 @@ impl<'a> Host<'a> {
     /// Sleep until the next deadline or datagram, unless there is work left.
     fn sleep(&mut self, more_to_receive: bool) -> Result<(), Error> {
         let more_to_send = self.port == Port::Ready && !self.link.is_loaded();
-        if more_to_receive || more_to_send {
+        if more_to_receive || more_to_send || self.config.busy {
             return Ok(());
         }
         let port = match self.port {

@@ -1,0 +1,248 @@
+//! `make bench-host`: requests and responses between two threads over UDP on loopback, each
+//! transport beside plain UDP and the kernel's TCP in interleaved rounds. Both threads spin, and
+//! each wants a core of its own.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Instant;
+
+use endpoint::{App, AppCx, AppEvent, Endpoint, Msg};
+use host::{AddressBook, Config, Content, Host, bind};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use units::{Dur, HostId, MsgKey};
+
+const ROUNDS: usize = 5;
+const REQUESTS: usize = 2_000;
+/// Before those that count: caches and windows are warm then.
+const WARM: usize = 200;
+const SIZES: [usize; 2] = [64, 1_000];
+const CLIENT: HostId = HostId(0);
+const SERVER: HostId = HostId(1);
+
+fn main() {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("{ROUNDS} rounds of {REQUESTS} requests; load before: {}", load.trim());
+    println!("{:<24} {:>6} {:>10} {:>10}", "", "bytes", "median us", "p99 us");
+    for size in SIZES {
+        let mut all = vec![Vec::new(); CONTESTANTS.len()];
+        for _ in 0..ROUNDS {
+            for (times, (_, run)) in all.iter_mut().zip(CONTESTANTS) {
+                times.extend(run(size));
+            }
+        }
+        for (times, (name, _)) in all.iter_mut().zip(CONTESTANTS) {
+            times.sort_unstable();
+            let at = |share: f64| times[(times.len() as f64 * share) as usize] as f64 / 1e3;
+            println!("{name:<24} {size:>6} {:>10.2} {:>10.2}", at(0.5), at(0.99));
+        }
+    }
+}
+
+/// A round: how long each request took until its response, ns.
+type Round = fn(usize) -> Vec<u64>;
+
+const CONTESTANTS: [(&str, Round); 6] = [
+    ("UDP, a packet each way", |size| udp(size, 1)),
+    ("UDP, two each way", |size| udp(size, 2)),
+    ("kernel TCP, kept", tcp),
+    ("NDP", |size| hosts(size, ndp)),
+    ("Homa", |size| hosts(size, homa)),
+    ("NewReno", |size| hosts(size, newreno)),
+];
+
+fn ndp() -> Box<dyn Endpoint> {
+    Box::new(transports::ndp::Ndp::new(transports::ndp::Config::paper(1_436)).unwrap())
+}
+
+fn homa() -> Box<dyn Endpoint> {
+    use transports::homa::{Config, Cutoffs, Homa};
+    let cutoffs = Cutoffs::new(&[433, 2_339, 6_756]).unwrap();
+    Box::new(Homa::new(Config { payload: 1_400, ..Config::paper(cutoffs) }).unwrap())
+}
+
+fn newreno() -> Box<dyn Endpoint> {
+    let config = transports::tcp::Config::linux_datacenter(1_436);
+    Box::new(transports::tcp::Tcp::new(config).unwrap())
+}
+
+/// Keep this thread on core `core`, if there is one.
+fn pin(core: usize) {
+    let mut set = CpuSet::new();
+    set.set(core);
+    // On one core they take turns, and the figures show it.
+    let _ = sched_setaffinity(None, &set);
+}
+
+fn local() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+/// Run `server` beside `client` until the client is done.
+fn beside(
+    server: impl FnOnce(&AtomicBool) + Send + 'static,
+    client: impl FnOnce() -> Vec<u64>,
+) -> Vec<u64> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&stop);
+    let (started, other_core) = channel();
+    let other = thread::spawn(move || {
+        pin(1);
+        let _ = started.send(());
+        server(&seen);
+    });
+    // It begins on this thread's core, and would never get there while this one spins.
+    let _ = other_core.recv();
+    pin(0);
+    let times = client();
+    stop.store(true, Ordering::Relaxed);
+    other.join().unwrap();
+    times
+}
+
+fn timed(mut request: impl FnMut()) -> Vec<u64> {
+    let mut times = Vec::with_capacity(REQUESTS);
+    for n in 0..WARM + REQUESTS {
+        let start = Instant::now();
+        request();
+        if n >= WARM {
+            times.push(start.elapsed().as_nanos() as u64);
+        }
+    }
+    times
+}
+
+/// `packets` datagrams each way, as one who waits for data and its acknowledgement.
+fn udp(size: usize, packets: usize) -> Vec<u64> {
+    let [a, b] = [0, 1].map(|_| UdpSocket::bind(local()).unwrap());
+    let (to_a, to_b) = (a.local_addr().unwrap(), b.local_addr().unwrap());
+    for socket in [&a, &b] {
+        socket.set_nonblocking(true).unwrap();
+    }
+    let server = move |stop: &AtomicBool| {
+        let mut buf = [0; 2_048];
+        while !stop.load(Ordering::Relaxed) {
+            if let Ok((len, _)) = b.recv_from(&mut buf) {
+                b.send_to(&buf[..len], to_a).unwrap();
+            }
+        }
+    };
+    beside(server, || {
+        let mut buf = [0; 2_048];
+        timed(|| {
+            for _ in 0..packets {
+                a.send_to(&buf[..size], to_b).unwrap();
+            }
+            let mut left = packets;
+            while left > 0 {
+                left -= usize::from(a.recv_from(&mut buf).is_ok());
+            }
+        })
+    })
+}
+
+fn tcp(size: usize) -> Vec<u64> {
+    let listener = TcpListener::bind(local()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let read = |stream: &mut TcpStream, buf: &mut [u8], stop: &dyn Fn() -> bool| {
+        let mut have = 0;
+        while have < buf.len() && !stop() {
+            have += stream.read(&mut buf[have..]).unwrap_or(0);
+        }
+    };
+    let server = move |stop: &AtomicBool| {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let mut buf = vec![0; size];
+        while !stop.load(Ordering::Relaxed) {
+            read(&mut stream, &mut buf, &|| stop.load(Ordering::Relaxed));
+            let _ = stream.write_all(&buf);
+        }
+    };
+    beside(server, || {
+        let mut stream = TcpStream::connect(to).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let mut buf = vec![0; size];
+        timed(|| {
+            stream.write_all(&buf).unwrap();
+            read(&mut stream, &mut buf, &|| false);
+        })
+    })
+}
+
+/// Sends a request once the response to the one before is there.
+struct Client {
+    size: u64,
+    start: Instant,
+    times: Vec<u64>,
+}
+
+impl App for Client {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        self.start = Instant::now();
+        cx.submit_as(Msg::new(SERVER, self.size));
+    }
+
+    fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        if let AppEvent::Delivered { .. } = event {
+            self.times.push(self.start.elapsed().as_nanos() as u64);
+            self.on_start(cx);
+        }
+    }
+}
+
+struct Server;
+
+impl App for Server {
+    fn on_start(&mut self, _: &mut AppCx<'_>) {}
+
+    fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        if let AppEvent::Delivered { len, .. } = event {
+            cx.submit_as(Msg::new(CLIENT, len));
+        }
+    }
+}
+
+/// Bytes that cost nothing but their copy, as those of the others.
+#[derive(Default)]
+struct Zeros {
+    received: u64,
+}
+
+impl Content for Zeros {
+    fn read(&mut self, _: MsgKey, _: u64, buf: &mut [u8]) {
+        buf.fill(0);
+    }
+
+    fn received(&mut self, _: MsgKey, bytes: Vec<u8>) {
+        self.received += bytes.len() as u64;
+    }
+}
+
+fn hosts(size: usize, endpoint: fn() -> Box<dyn Endpoint>) -> Vec<u64> {
+    let [a, b] = [0, 1].map(|_| bind(local()).unwrap());
+    let peers: AddressBook =
+        [(CLIENT, a.local_addr().unwrap()), (SERVER, b.local_addr().unwrap())].into();
+    let config = move |me| Config { busy: true, ..Config::loopback(me, peers.clone(), 1) };
+    let (client, server) = (config(CLIENT), config(SERVER));
+    let serve = move |stop: &AtomicBool| {
+        let (mut app, mut content) = (Server, Zeros::default());
+        let mut host = Host::new(server, b, endpoint(), &mut app, &mut content).unwrap();
+        host.run(Dur::from_ms(60_000), |_| stop.load(Ordering::Relaxed)).unwrap();
+    };
+    beside(serve, || {
+        let mut app = Client { size: size as u64, start: Instant::now(), times: Vec::new() };
+        let mut content = Zeros::default();
+        let mut host = Host::new(client, a, endpoint(), &mut app, &mut content).unwrap();
+        let all = (WARM + REQUESTS) as u64;
+        assert!(host.run(Dur::from_ms(60_000), |c| c.delivered >= all).unwrap(), "too slow");
+        drop(host);
+        assert!(content.received >= all * size as u64);
+        app.times.split_off(WARM)
+    })
+}
