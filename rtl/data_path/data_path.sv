@@ -6,14 +6,18 @@
 // the arbiter's packets out of them, behind the headers of the egress pipeline. Both ways take a
 // beat of 64 bytes each cycle; a 200 Gb/s link at 3.2 GHz brings one in 8.2 cycles.
 module data_path #(
-  // Bytes of the window, and of the longest header that is sent.
+  // Bytes of the longest header that is sent, and of the window.
   parameter int unsigned HeaderBytes = 64,
-  // Words of each of the two message RAMs.
+  parameter int unsigned WindowBytes = HeaderBytes,
+  // Words of the message RAM of what is sent, and of that of what comes.
   parameter int unsigned Words = 9728,
+  parameter int unsigned RxWords = Words,
   // Whole messages that may wait for the application, a power of two.
   parameter int unsigned Messages = 16,
   // Beats that may wait for the ingress pipeline, a power of two.
-  parameter int unsigned Beats = 64
+  parameter int unsigned Beats = 64,
+  // Packets that may wait to be read, a power of two.
+  parameter int unsigned Packets = 4
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
@@ -22,7 +26,7 @@ module data_path #(
   output logic                     rx_frame_ready_o,
   input  stream_pkg::beat_t        rx_frame_beat_i,
   output logic                     rx_window_valid_o,
-  output logic [8*HeaderBytes-1:0] rx_window_o,
+  output logic [8*WindowBytes-1:0] rx_window_o,
   output logic [7:0]               rx_window_bytes_o,
   output logic                     rx_length_valid_o,
   output logic [15:0]              rx_length_o,
@@ -94,7 +98,7 @@ module data_path #(
   logic [511:0] rx_write_data, rx_read_data;
   logic [10:0]  rx_pending;
 
-  header_align #(.HeaderBytes(HeaderBytes), .Beats(Beats)) u_header_align (
+  header_align #(.HeaderBytes(WindowBytes), .Beats(Beats)) u_header_align (
     .clk_i, .rst_ni,
     .frame_valid_i(rx_frame_valid_i), .frame_ready_o(rx_frame_ready_o),
     .frame_beat_i(rx_frame_beat_i),
@@ -125,7 +129,7 @@ module data_path #(
     .wrong_length_o(rx_wrong_length_o)
   );
 
-  message_ram #(.Words(Words)) u_rx_ram (
+  message_ram #(.Words(RxWords)) u_rx_ram (
     .clk_i, .rst_ni,
     .write_valid_i(rx_write), .write_addr_i(rx_write_addr), .write_enables_i(rx_write_enables),
     .write_data_i(rx_write_data),
@@ -172,7 +176,7 @@ module data_path #(
     .read_valid_i(tx_read), .read_addr_i(tx_read_addr), .read_data_o(tx_read_data)
   );
 
-  tx_reader u_tx_reader (
+  tx_reader #(.Packets(Packets)) u_tx_reader (
     .clk_i, .rst_ni,
     .packet_valid_i(tx_packet_valid_i), .packet_ready_o(tx_packet_ready_o),
     .packet_buf_ptr_i(tx_packet_buf_ptr_i), .packet_offset_i(tx_packet_offset_i),

@@ -40,6 +40,7 @@ module packetization import nano_pkg::*; #(
   // What stands above the id in the message's number.
   input  logic [15-IdW:0] submit_generation_i,
   output logic [IdW-1:0]  submit_id_o,
+  // If it is ready, whether a message is submitted or not: the buffer of the next one.
   output logic [15:0]     submit_buf_ptr_o,
   input  logic            cancel_valid_i,
   input  logic [IdW-1:0]  cancel_id_i,
@@ -218,7 +219,7 @@ module packetization import nano_pkg::*; #(
   assign submit_ready_o = id_free && buffer_ready;
   assign submits        = submit_valid_i && submit_ready_o;
   assign submit_id_o    = submits ? free_id : '0;
-  assign submit_buf_ptr_o = submits ? submitted.buf_ptr : '0;
+  assign submit_buf_ptr_o = submit_ready_o ? submitted.buf_ptr : '0;
 
   always_comb begin
     submitted.protocol    = submit_protocol_i;

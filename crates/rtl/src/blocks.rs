@@ -18,6 +18,27 @@ pub const BLOCKS: &[(&str, &str)] = &[
     block("packetization", include_str!("../../../rtl/packetization/packetization.sv")),
 ];
 
+/// Those of the data path.
+pub const DATA_BLOCKS: &[(&str, &str)] = &[
+    block("stream_pkg", include_str!("../../../rtl/stream_pkg/stream_pkg.sv")),
+    block("stream_fifo", include_str!("../../../rtl/stream_fifo/stream_fifo.sv")),
+    block("payload_realign", include_str!("../../../rtl/header_align/payload_realign.sv")),
+    block("header_align", include_str!("../../../rtl/header_align/header_align.sv")),
+    block("header_merge", include_str!("../../../rtl/header_merge/header_merge.sv")),
+    block("message_ram", include_str!("../../../rtl/message_ram/message_ram.sv")),
+    block("burst_writer", include_str!("../../../rtl/burst_writer/burst_writer.sv")),
+    block("burst_reader", include_str!("../../../rtl/burst_reader/burst_reader.sv")),
+    block("rx_writer", include_str!("../../../rtl/rx_writer/rx_writer.sv")),
+    block("rx_reader", include_str!("../../../rtl/rx_reader/rx_reader.sv")),
+    block("tx_writer", include_str!("../../../rtl/tx_writer/tx_writer.sv")),
+    block("tx_reader", include_str!("../../../rtl/tx_reader/tx_reader.sv")),
+    block("data_path", include_str!("../../../rtl/data_path/data_path.sv")),
+    block("frame_gate", include_str!("../../../rtl/frame_gate/frame_gate.sv")),
+    block("rx_places", include_str!("../../../rtl/rx_places/rx_places.sv")),
+    block("rx_packets", include_str!("../../../rtl/rx_packets/rx_packets.sv")),
+    block("tx_packets", include_str!("../../../rtl/tx_packets/tx_packets.sv")),
+];
+
 const fn block(name: &'static str, text: &'static str) -> (&'static str, &'static str) {
     (name, text)
 }

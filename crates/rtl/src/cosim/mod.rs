@@ -1,5 +1,6 @@
 //! A NIC in hardware beside the model of the clocked law (docs/nic.md), cycle by cycle.
 
+pub mod bytes;
 pub mod traffic;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -88,6 +88,10 @@ pub struct Traffic {
     last: u64,
     drawn: u64,
     flights: u64,
+    /// What the NIC under test has chosen in the last cycle.
+    sent: Option<Packet>,
+    /// Bytes of each message that goes to the NIC under test.
+    lengths: BTreeMap<MsgKey, u64>,
     fx: Effects,
 }
 
@@ -124,6 +128,8 @@ impl Traffic {
             last: 0,
             drawn: 0,
             flights: 0,
+            sent: None,
+            lengths: BTreeMap::new(),
             fx,
         })
     }
@@ -143,11 +149,50 @@ impl Traffic {
     /// The next cycle.
     pub fn cycle(&mut self) -> (Given, Done) {
         let told = self.of_host(0);
+        self.of_others();
+        told
+    }
+
+    /// The message that the application of the NIC under test submits next, if it does so now.
+    pub fn offers(&mut self) -> Option<Msg> {
+        self.one_in(self.idles_for()).then(|| self.message(0))
+    }
+
+    /// The packet that comes to the NIC under test next, if one does so now.
+    pub fn arrives(&mut self) -> Option<Packet> {
+        self.comes_to(0)
+    }
+
+    /// Whether the wire lets the NIC under test choose.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.cycle >= self.hosts[0].opens
+    }
+
+    /// The next cycle, of a NIC that takes messages and packets when it can: it has taken these.
+    pub fn follow(&mut self, message: Option<&Msg>, packet: Option<&Packet>, open: bool) -> Done {
+        let done = self.step(0, (message, packet, open));
+        self.of_others();
+        done
+    }
+
+    /// What the NIC under test has chosen in the last cycle.
+    #[must_use]
+    pub const fn sent(&self) -> Option<&Packet> {
+        self.sent.as_ref()
+    }
+
+    /// Bytes of a message that goes to the NIC under test.
+    #[must_use]
+    pub fn length(&self, key: MsgKey) -> u64 {
+        self.lengths.get(&key).copied().unwrap_or(0)
+    }
+
+    fn of_others(&mut self) {
         for host in 1..self.hosts.len() {
             self.of_host(host);
         }
         self.cycle += 1;
-        told
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -170,25 +215,43 @@ impl Traffic {
     }
 
     fn of_host(&mut self, at: usize) -> (Given, Done) {
+        let open = self.cycle >= self.hosts[at].opens;
+        let message = self.one_in(self.idles_for()).then(|| self.message(at));
+        let packet = self.comes_to(at);
+        let done = self.step(at, (message.as_ref(), packet.as_ref(), open));
+        let given =
+            Given { packet: packet.map(|pkt| (headers(&pkt), pkt.wire_len)), message, open };
+        (given, done)
+    }
+
+    /// A cycle of a host, in which it is given these.
+    fn step(
+        &mut self,
+        at: usize,
+        (message, packet, open): (Option<&Msg>, Option<&Packet>, bool),
+    ) -> Done {
         let cycle = self.cycle;
-        let mut given = Given { open: cycle >= self.hosts[at].opens, ..Given::default() };
         let mut done = Done::default();
-        if self.one_in(self.idles_for()) {
-            let message = self.message(at);
-            done.takes = self.submit(at, &message);
-            given.message = Some(message);
+        if let Some(message) = message {
+            done.takes = self.submit(at, message);
         }
-        given.packet = self.receive(at);
+        if let Some(pkt) = packet {
+            self.receive(at, pkt);
+        }
         let mut slot = Packet::EMPTY;
         let Host { me, nic, .. } = &mut self.hosts[at];
-        if nic.step(cycle, given.open, *me, &mut slot, &mut self.fx).is_some() {
+        let chosen = nic.step(cycle, open, *me, &mut slot, &mut self.fx).is_some();
+        if chosen {
             done.sends = Some(nic.headers().to_vec());
             self.send(at, slot);
+        }
+        if at == 0 {
+            self.sent = chosen.then_some(slot);
         }
         self.heard(&mut done);
         let again = self.hosts[at].again.pop_front_if(|(due, _)| *due == cycle);
         done.delivers = done.delivers.or(again.map(|(_, key)| key));
-        (given, done)
+        done
     }
 
     /// Most messages are short; some have as many packets as a buffer holds.
@@ -207,11 +270,14 @@ impl Traffic {
         let host = &mut self.hosts[at];
         let took = host.nic.submit(self.cycle, host.me, message, &mut self.fx) == Submit::Taken;
         host.next_message += u64::from(took);
+        if took && message.dst == UNDER_TEST {
+            self.lengths.insert(MsgKey { src: host.me, id: message.id }, message.len);
+        }
         took
     }
 
     /// The packet that comes now, if one does.
-    fn receive(&mut self, at: usize) -> Option<(Vec<u8>, u16)> {
+    fn comes_to(&mut self, at: usize) -> Option<Packet> {
         let cycle = self.cycle;
         let host = &mut self.hosts[at];
         let (due, _) = *host.inbox.first_key_value()?.0;
@@ -219,13 +285,6 @@ impl Traffic {
             return None;
         }
         let (_, pkt) = host.inbox.pop_first()?;
-        host.nic.receive(cycle, host.me, (&pkt, 1), &mut self.fx);
-        if self.fx.as_slice().contains(&Effect::Count(Stat::DeliveredTwice)) {
-            let key = MsgKey { src: pkt.src, id: pkt.span.msg };
-            host.again.push_back((cycle + self.delivers_after, key));
-        }
-        let mut headers = Vec::new();
-        frame::write(&pkt, 1, &mut headers);
         // What is held up for a while comes in a burst.
         let is_held = self.one_in(16);
         let longest = match (self.plan.is_dense, is_held) {
@@ -235,12 +294,23 @@ impl Traffic {
         };
         let gap = self.below(longest);
         self.hosts[at].comes = cycle + self.plan.spacing + gap;
+        Some(pkt)
+    }
+
+    /// `pkt` has come.
+    fn receive(&mut self, at: usize, pkt: &Packet) {
+        let cycle = self.cycle;
+        let host = &mut self.hosts[at];
+        host.nic.receive(cycle, host.me, (pkt, 1), &mut self.fx);
+        if self.fx.as_slice().contains(&Effect::Count(Stat::DeliveredTwice)) {
+            let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+            host.again.push_back((cycle + self.delivers_after, key));
+        }
         if at == 0 {
             self.arrived += 1;
             self.closest += u64::from(cycle - self.last == self.plan.spacing);
             self.last = cycle;
         }
-        Some((headers, pkt.wire_len))
     }
 
     /// `pkt` leaves, and comes or does not.
@@ -293,4 +363,11 @@ impl Traffic {
         }
         self.fx.clear();
     }
+}
+
+/// The headers of a packet, as the NIC under test is given them.
+pub(super) fn headers(pkt: &Packet) -> Vec<u8> {
+    let mut headers = Vec::new();
+    frame::write(pkt, 1, &mut headers);
+    headers
 }

@@ -6,6 +6,7 @@
 //! what it asks of packetization and of the generator waits until k + `ingress_cycles`. What the
 //! arbiter chooses in cycle k is out at k + `egress_cycles`.
 
+pub mod data;
 mod receive;
 mod requests;
 mod send;
@@ -20,7 +21,7 @@ use p4::state::State;
 use thiserror::Error;
 
 use crate::blocks::BLOCKS;
-use crate::emit::{Unsupported, emit};
+use crate::emit::{Module, Unsupported, emit};
 use crate::record::Port;
 use crate::sim::Design;
 use top::Top;
@@ -59,6 +60,16 @@ pub enum NicError {
         /// What it may be.
         wanted: &'static str,
     },
+    /// Headers that the data path has no room for.
+    #[error("a {what} of {bytes} bytes: the data path has room for {most}; use shorter headers")]
+    Header {
+        /// Which.
+        what: &'static str,
+        /// How long it is.
+        bytes: u32,
+        /// How long it may be.
+        most: u32,
+    },
     /// It is not ready in its cycle.
     #[error(
         "`{what}` comes {late} cycles too late: raise `{key}` by as many, or shorten what it waits for"
@@ -76,9 +87,13 @@ pub enum NicError {
 /// A NIC as SystemVerilog.
 #[derive(Clone, Debug)]
 pub struct Nic {
-    /// Files beside the [blocks](crate::blocks::BLOCKS): names and texts, the top module last.
+    /// The top module.
+    pub top: &'static str,
+    /// Blocks that it is made of: names and texts.
+    pub blocks: Vec<&'static [(&'static str, &'static str)]>,
+    /// Files beside them: names and texts, the top module last.
     pub files: Vec<(String, String)>,
-    /// Inputs of the top module `nic` beside clock and reset.
+    /// Inputs of the top module beside clock and reset.
     pub inputs: Vec<Port>,
     /// Its outputs.
     pub outputs: Vec<Port>,
@@ -92,13 +107,28 @@ pub struct Nic {
 /// # Errors
 /// See [`NicError`].
 pub fn build(program: &Program, state: &State, config: &Config) -> Result<Nic, NicError> {
+    let [ingress, egress] = pipelines(program, state, config)?;
+    control(program, config, (&ingress, &egress), false)
+}
+
+/// The modules of a program's two pipelines, if blocks can have the sizes of `config`.
+fn pipelines(program: &Program, state: &State, config: &Config) -> Result<[Module; 2], NicError> {
     if program.pipelines.len() != 2 || program.architecture != "NanoNic" {
         return Err(NicError::Architecture(program.architecture.clone()));
     }
     check_sizes(config)?;
     let ingress = emit(program, PipelineId(0), state, None, "ingress")?;
-    let egress = emit(program, PipelineId(1), state, None, "egress")?;
-    let mut top = Top::new(program, config, &ingress, &egress);
+    Ok([ingress, emit(program, PipelineId(1), state, None, "egress")?])
+}
+
+/// The control path around two pipelines, perhaps with ports for a data path.
+fn control(
+    program: &Program,
+    config: &Config,
+    (ingress, egress): (&Module, &Module),
+    is_joined: bool,
+) -> Result<Nic, NicError> {
+    let mut top = Top::new(program, config, ingress, egress, is_joined);
     top.all()?;
     let (text, inputs, outputs) = top.finish();
     let files = vec![
@@ -106,7 +136,7 @@ pub fn build(program: &Program, state: &State, config: &Config) -> Result<Nic, N
         ("egress.sv".into(), egress.text().into()),
         ("nic.sv".into(), text),
     ];
-    Ok(Nic { files, inputs, outputs, making: egress.latency() })
+    Ok(Nic { top: "nic", blocks: vec![BLOCKS], files, inputs, outputs, making: egress.latency() })
 }
 
 /// Whether the blocks can have these sizes.
@@ -143,7 +173,8 @@ impl Nic {
     /// A file cannot be written.
     pub fn design(&self, folder: &Path) -> io::Result<Design> {
         fs::create_dir_all(folder)?;
-        let blocks = BLOCKS.iter().map(|(name, text)| (format!("{name}.sv"), (*text).to_owned()));
+        let blocks = self.blocks.iter().copied().flatten();
+        let blocks = blocks.map(|(name, text)| (format!("{name}.sv"), (*text).to_owned()));
         let mut sources = Vec::new();
         for (name, text) in blocks.chain(self.files.iter().cloned()) {
             sources.push(folder.join(name));
@@ -156,7 +187,7 @@ impl Nic {
     #[must_use]
     pub fn ports(&self) -> Design {
         Design {
-            top: "nic".into(),
+            top: self.top.into(),
             sources: Vec::new(),
             parameters: Vec::new(),
             inputs: self.inputs.clone(),

@@ -3,8 +3,9 @@
 use nic::nano::blocks::clocked::{GRANT_RESTART, LOOKUP};
 use p4::ir;
 
+use super::data::ALIGN;
 use super::requests::{Asked, in_time};
-use super::top::Top;
+use super::top::{Top, classes};
 use super::{BEAT, INGRESS, NicError};
 
 impl Top<'_> {
@@ -30,7 +31,7 @@ impl Top<'_> {
         })
     }
 
-    pub(super) fn arrivals(&mut self) {
+    pub(super) fn arrivals(&mut self) -> Result<(), NicError> {
         let beats = self.ingress.window().div_ceil(BEAT).max(1);
         let bits = beats * BEAT * 8;
         self.input("rx_valid_i", 1);
@@ -38,9 +39,16 @@ impl Top<'_> {
         self.input("rx_length_i", 16);
         self.line("// A packet waits, so that its lookup comes in cycle 4 (C2).");
         let wait = self.wait;
-        let valid = self.later("rx_valid_i", 1, wait);
-        let frame = self.later("rx_frame_i", bits, wait);
-        let length = self.later("rx_length_i", 16, wait);
+        // The way of the bytes has had a part of that already.
+        let had = if self.is_joined { ALIGN } else { 0 };
+        let left = wait.checked_sub(had).ok_or_else(|| NicError::Late {
+            what: "get_rx_msg_info".into(),
+            late: had - wait,
+            key: "ingress_cycles",
+        })?;
+        let valid = self.later("rx_valid_i", 1, left);
+        let frame = self.later("rx_frame_i", bits, left);
+        let length = self.later("rx_length_i", 16, left);
         let window = self.ingress.window() * 8;
         let into = &mut self.into[INGRESS];
         into.insert("valid_i".into(), valid);
@@ -64,20 +72,7 @@ impl Top<'_> {
             let told = self.told(&meta.name, wait).unwrap_or_else(|| "'0".into());
             self.into[INGRESS].insert(port.clone(), told);
         }
-    }
-
-    /// Parameters that reassembly and packetization share.
-    pub(super) fn classes(&self) -> String {
-        let list = |of: &dyn Fn(&nic::nano::buffers::SizeClass) -> u32| {
-            let classes = self.config.classes.iter().rev();
-            classes.map(|class| format!("32'd{}", of(class))).collect::<Vec<_>>().join(", ")
-        };
-        format!(
-            ".Classes({}), .ClassBytes({{{}}}), .ClassBuffers({{{}}})",
-            self.config.classes.len(),
-            list(&|class| class.bytes),
-            list(&|class| u32::from(class.buffers))
-        )
+        Ok(())
     }
 
     pub(super) fn cycles(&self, time: units::Dur) -> u64 {
@@ -121,7 +116,6 @@ impl Top<'_> {
             }
         }
         self.wire("info_buf_ptr", 16);
-        self.unused.push("info_buf_ptr".into());
         self.wire("restart", 1);
         self.wire("restart_id", id);
         let text = format!(
@@ -132,11 +126,59 @@ impl Top<'_> {
              .expired_valid_o(expired), .expired_id_o(expired_id)\n  );",
             self.cycles(self.config.silence()),
             self.config.remember.unwrap_or(0),
-            self.classes(),
+            classes(self.config),
             ports.join(", ")
         );
         self.line(text);
-        self.deliveries(asked.as_ref())
+        self.deliveries(asked.as_ref())?;
+        if self.is_joined {
+            return self.places(asked.as_ref());
+        }
+        self.unused.push("info_buf_ptr".into());
+        Ok(())
+    }
+
+    /// What the data path is told of a packet: where its payload belongs, when its lookup is
+    /// answered, and what the program says of it, at its end.
+    fn places(&mut self, asked: Option<&Asked>) -> Result<(), NicError> {
+        let rx = u32::from(self.config.rx_messages);
+        let id = rx.trailing_zeros().max(1);
+        let results = self.wait + u64::from(self.ingress.latency());
+        let answer = asked.map_or(0, |asked| asked.answered - asked.cycle);
+        let arg = |at: usize| asked.map_or("'0", |asked| asked.args[at].as_str()).to_owned();
+        let valid = asked.map_or("1'b0", |asked| asked.valid.as_str()).to_owned();
+        let valid = self.later(&valid, 1, answer);
+        let mark = self.later(&arg(0), 1, answer);
+        let found = format!("{valid} && !info_fail && !info_is_done");
+        self.output("lookup_valid_o", 1, &found);
+        self.output("lookup_begins_o", 1, "info_is_new_msg");
+        self.output("lookup_keep_o", 1, &format!("{mark} && info_is_new_pkt"));
+        self.output("lookup_id_o", id, &format!("info_rx_msg_id[{}:0]", id - 1));
+        self.output("lookup_buf_ptr_o", 16, "info_buf_ptr");
+        for (name, at, width) in
+            [("src_ip", 1, 32), ("src_context", 2, 16), ("msg_len", 4, 16), ("offset", 5, 8)]
+        {
+            let value = self.later(&arg(at), width, answer);
+            self.output(&format!("lookup_{name}_o"), width, &value);
+        }
+        self.output("expired_valid_o", 1, "expired");
+        self.output("expired_id_o", id, "expired_id");
+        let whole = self.later("completed", 1, in_time("the lookup", LOOKUP + 1, results)?);
+        let [last, drop, to] = ["is_last_pkt", "drop", "to"].map(|name| self.says(name));
+        let wanted = format!("in_accepted_o && !{drop} && {to} == '0");
+        self.output("results_valid_o", 1, "in_valid_o");
+        self.output("results_bytes_o", 8, "in_bytes_o[7:0]");
+        self.output("results_keep_o", 1, &format!("{wanted} && (!{whole} || {last})"));
+        self.output("results_whole_o", 1, &whole);
+        self.unused.push("in_bytes_o[15:8]".into());
+        Ok(())
+    }
+
+    /// What the program says of a packet beside its headers; 0 if it does not.
+    fn says(&self, field: &str) -> String {
+        let at = self.program.pipelines[INGRESS].meta(&format!("ingress.{field}"));
+        let port = at.and_then(|at| self.ingress.ports().meta_out.get(at)?.as_ref());
+        port.map_or_else(|| "1'b0".to_owned(), |port| format!("in_{port}"))
     }
 
     /// A message that its lookup has found whole is announced when the packet takes effect, if the
@@ -145,19 +187,8 @@ impl Top<'_> {
         let effect = u64::from(self.config.ingress_cycles);
         let results = self.wait + u64::from(self.ingress.latency());
         let by = in_time("the results of ingress", results, effect)?;
-        let pipeline = &self.program.pipelines[INGRESS];
-        let meta = |name: &str| {
-            let at = pipeline.meta(name)?;
-            self.ingress.ports().meta_out.get(at)?.as_ref().map(|port| format!("in_{port}"))
-        };
-        let zero = || "1'b0".to_owned();
-        let (last, dropped) = (meta("ingress.is_last_pkt"), meta("ingress.drop"));
-        let software = meta("ingress.to").map_or_else(zero, |to| format!("{to} == 2'd1"));
-        let says = format!(
-            "in_valid_o && in_accepted_o && {} && !({}) && !({software})",
-            last.unwrap_or_else(zero),
-            dropped.unwrap_or_else(zero)
-        );
+        let [last, drop, to] = ["is_last_pkt", "drop", "to"].map(|name| self.says(name));
+        let says = format!("in_valid_o && in_accepted_o && {last} && !{drop} && {to} != 2'd1");
         self.assign("says_whole", 1, &says);
         let says = self.later("says_whole", 1, by);
         // Reassembly knows one cycle behind the lookup.

@@ -15,6 +15,8 @@ pub(super) struct Asked {
     pub(super) results: Vec<String>,
     /// Cycles from the packet to the request.
     pub(super) cycle: u64,
+    /// And to its answer.
+    pub(super) answered: u64,
 }
 
 impl<'a> Top<'a> {
@@ -90,6 +92,7 @@ impl<'a> Top<'a> {
             args: request.args.iter().map(|arg| format!("{prefix}_{arg}")).collect(),
             results: request.results.clone(),
             cycle: wait + u64::from(request.cycle),
+            answered: wait + u64::from(request.cycle + request.latency),
         }))
     }
 

@@ -3,7 +3,7 @@
 use p4::ir;
 
 use super::requests::spare;
-use super::top::Top;
+use super::top::{Top, classes};
 use super::{BEAT, EGRESS, NicError};
 use crate::record::Port;
 
@@ -106,7 +106,7 @@ impl Top<'_> {
             self.cycles(config.timeout),
             config.max_timeouts.unwrap_or(0),
             u8::from(config.probe),
-            self.classes(),
+            classes(config),
             submits.join(", "),
             delivered.join(", "),
             credit.join(", ")
@@ -188,6 +188,10 @@ impl Top<'_> {
             return Err(NicError::Extern("an egress deparser that writes nothing".into()));
         }
         self.made(latency);
+        if self.is_joined {
+            self.ahead(latency, by)?;
+            return Ok(());
+        }
         let bits = self.width(EGRESS, "header_o");
         let all = bits.div_ceil(BEAT * 8) * BEAT * 8;
         let valid = self.later("out_valid_o", 1, by);
@@ -197,6 +201,30 @@ impl Top<'_> {
         self.output("tx_valid_o", 1, &valid);
         self.output("tx_frame_o", all, &frame);
         self.output("tx_bytes_o", 16, &bytes);
+        Ok(())
+    }
+
+    /// What the data path is told of a packet: which buffer, when it is chosen, and its header, a
+    /// cycle early: it waits for its payload in a queue.
+    fn ahead(&mut self, latency: u64, by: u64) -> Result<(), NicError> {
+        self.output("chosen_valid_o", 1, "chosen");
+        self.output("chosen_data_o", 1, "take_data");
+        self.output("chosen_buf_ptr_o", 16, "packet.buf_ptr");
+        let buf_ptr = self.later("packet.buf_ptr", 16, latency);
+        self.output("made_buf_ptr_o", 16, &buf_ptr);
+        let data = self.later("take_data", 1, latency);
+        self.output("made_data_o", 1, &data);
+        let early = spare("the results of egress", 1, by, "egress_cycles")?;
+        let bits = self.width(EGRESS, "header_o");
+        for (name, value, width) in [
+            ("valid", "out_valid_o", 1),
+            ("data", data.as_str(), 1),
+            ("frame", "out_header_o", bits),
+            ("bytes", "out_header_length_o", 16),
+        ] {
+            let value = self.later(value, width, early);
+            self.output(&format!("header_{name}_o"), width, &value);
+        }
         Ok(())
     }
 

@@ -22,8 +22,10 @@ pub(super) struct Top<'a> {
     pub(super) delays: u32,
     /// What drives each input of the two modules.
     pub(super) into: [BTreeMap<String, String>; 2],
-    /// Cycles that a packet waits before the ingress pipeline.
+    /// Cycles from a packet's to the ingress pipeline's.
     pub(super) wait: u64,
+    /// Whether it is the control of a NIC with a data path ([`super::data`]).
+    pub(super) is_joined: bool,
     /// What is there and read by nobody.
     pub(super) unused: Vec<String>,
 }
@@ -34,6 +36,7 @@ impl<'a> Top<'a> {
         config: &'a Config,
         ingress: &'a Module,
         egress: &'a Module,
+        is_joined: bool,
     ) -> Self {
         Self {
             program,
@@ -46,6 +49,7 @@ impl<'a> Top<'a> {
             delays: 0,
             into: [BTreeMap::new(), BTreeMap::new()],
             wait: 0,
+            is_joined,
             unused: Vec::new(),
         }
     }
@@ -54,7 +58,7 @@ impl<'a> Top<'a> {
         self.check()?;
         self.wait = self.waits()?;
         self.clock();
-        self.arrivals();
+        self.arrivals()?;
         self.reassembly()?;
         self.cells()?;
         self.scheduler()?;
@@ -157,6 +161,20 @@ impl<'a> Top<'a> {
 }
 
 /// The type of a signal of this width.
-fn logic(width: u32) -> String {
+pub(super) fn logic(width: u32) -> String {
     if width == 1 { "logic".into() } else { format!("logic [{}:0]", width - 1) }
+}
+
+/// Parameters that blocks with buffers share.
+pub(super) fn classes(config: &Config) -> String {
+    let list = |of: &dyn Fn(&nic::nano::buffers::SizeClass) -> u32| {
+        let classes = config.classes.iter().rev();
+        classes.map(|class| format!("32'd{}", of(class))).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        ".Classes({}), .ClassBytes({{{}}}), .ClassBuffers({{{}}})",
+        config.classes.len(),
+        list(&|class| class.bytes),
+        list(&|class| u32::from(class.buffers))
+    )
 }

@@ -323,12 +323,12 @@ impl Packetization {
         let id = self.messages.iter().position(Option::is_none);
         let (id, buffer) = id.zip(self.buffers.find(meta.msg_len))?;
         outputs.set("submit_ready_o", 1u8);
+        let buf_ptr = self.buffers.ptr(buffer);
+        outputs.set("submit_buf_ptr_o", buf_ptr);
         if !asks {
             return None;
         }
         outputs.set("submit_id_o", id as u64);
-        let buf_ptr = self.buffers.ptr(buffer);
-        outputs.set("submit_buf_ptr_o", buf_ptr);
         self.buffers.set_free(buffer, false);
         let tx_msg_id = generation * self.sizes.ids as u16 + id as u16;
         let size_class = buffer.0 as u8;

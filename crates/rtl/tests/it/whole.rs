@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use p4::ir;
 use p4::state::State;
 use trimline_rtl::cosim::Cosim;
 use trimline_rtl::cosim::traffic::Plan;
@@ -11,42 +12,48 @@ use crate::busy::{compile, config, traffic};
 use crate::{folder, tools};
 
 /// A program as a whole NIC.
-struct Case {
-    name: &'static str,
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
     file: &'static str,
     constants: &'static [(&'static str, i128)],
-    protocols: &'static [u8],
+    pub(crate) protocols: &'static [u8],
     /// The program's least spacing.
-    spacing: u64,
+    pub(crate) spacing: u64,
 }
 
-const NDP: Case =
+pub(crate) const NDP: Case =
     Case { name: "ndp", file: "ndp.p4", constants: &[], protocols: &[155], spacing: 2 };
-const HOMA: Case =
+pub(crate) const HOMA: Case =
     Case { name: "homa", file: "homa.p4", constants: &[], protocols: &[154], spacing: 5 };
-const HOMA_TR: Case = Case { name: "homa_tr", constants: &[("TRIM", 1)], ..HOMA };
-const BOTH: Case = Case {
+pub(crate) const HOMA_TR: Case = Case { name: "homa_tr", constants: &[("TRIM", 1)], ..HOMA };
+pub(crate) const BOTH: Case = Case {
     name: "ndp_homa",
     file: "ndp_homa.p4",
     constants: &[("TRIM", 1)],
     protocols: &[155, 154],
     spacing: 5,
 };
-const WINDOW: Case =
+pub(crate) const WINDOW: Case =
     Case { name: "window", file: "window.p4", constants: &[], protocols: &[253], spacing: 2 };
-const BYPASS: Case = Case { name: "ndp_bypass", file: "ndp_bypass.p4", ..NDP };
+pub(crate) const BYPASS: Case = Case { name: "ndp_bypass", file: "ndp_bypass.p4", ..NDP };
 
 /// Packets of each plan, if they are to be others.
 const PACKETS: &str = "TRIMLINE_RTL_PACKETS";
 
-fn packets() -> u64 {
+pub(crate) fn packets() -> u64 {
     std::env::var(PACKETS).ok().and_then(|text| text.parse().ok()).unwrap_or(5_000)
+}
+
+impl Case {
+    pub(crate) fn compile(&self) -> Arc<ir::Program> {
+        compile(self.file, self.constants)
+    }
 }
 
 /// A NIC with the program, under traffic as close as it may come and at drawn distances.
 fn agree(case: &Case) {
     let Some(tools) = tools(case.name) else { return };
-    let (program, config) = (compile(case.file, case.constants), config(case.protocols));
+    let (program, config) = (case.compile(), config(case.protocols));
     let state = State::new(Arc::clone(&program));
     let nic = nic::build(&program, &state, &config).unwrap();
     let folder = folder(&format!("nic_{}", case.name));
