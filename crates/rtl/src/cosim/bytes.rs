@@ -21,8 +21,7 @@ use crate::sim::Simulation;
 /// Bytes of a beat.
 const BEAT: usize = 64;
 
-/// Bits of a picosecond's worth: a link of 200 Gb/s takes 80 half picoseconds for a byte, a cycle
-/// has 625.
+/// Half picoseconds of a byte on a link of 200 Gb/s, and of a cycle.
 const BYTE: u64 = 80;
 const CYCLE: u64 = 625;
 
@@ -32,7 +31,9 @@ const PADDING: u8 = 0xee;
 /// Cycles in which all that is under way has to be out.
 const DRAIN: u64 = 4_000;
 
-/// How long a frame may be late for its cycle where nobody stalls.
+/// Cycles after which a frame is never taken.
+const PATIENCE: u64 = 20_000;
+
 const DRAWS: Purpose = Purpose::new("rtl stalls");
 
 /// How frames, words and messages come and go.
@@ -137,18 +138,33 @@ impl Bytes {
         }
     }
 
-    /// Until the NIC has been given so many packets in all, and what is under way is out.
+    /// Until the NIC has been given so many packets in all.
     ///
     /// # Errors
     /// See [`CosimError`].
     pub fn run(&mut self, packets: u64) -> Result<Carried, CosimError> {
+        let mut moved = (self.carried.refused, self.now());
         while self.traffic.arrived() < packets {
             self.cycle(true)?;
+            // A frame that is offered is taken at some time.
+            if self.carried.refused == moved.0 {
+                moved.1 = self.now();
+            }
+            moved.0 = self.carried.refused;
+            self.same("a frame waits for ever", &(self.now() - moved.1 > PATIENCE), &false)?;
         }
+        self.carried.compared.closest = self.traffic.closest();
+        Ok(self.carried)
+    }
+
+    /// Until what is under way is out: nothing new comes.
+    ///
+    /// # Errors
+    /// See [`CosimError`].
+    pub fn drain(&mut self) -> Result<Carried, CosimError> {
         for _ in 0..DRAIN {
             self.cycle(false)?;
         }
-        self.carried.compared.closest = self.traffic.closest();
         let left = (self.delivered.len(), self.read.len(), self.reading.len());
         self.same("messages not read, not delivered, half read", &left, &(0, 0, 0))?;
         let late = self.frames.iter().filter(|frame| frame.due + DRAIN / 2 < self.now()).count();
@@ -215,7 +231,7 @@ impl Bytes {
             self.offered = self.traffic.offers();
         }
         if self.arriving.is_none()
-            && let Some(pkt) = self.traffic.arrives()
+            && let Some(pkt) = self.traffic.arrives(self.pace == Pace::Link)
         {
             let mut frame = headers(&pkt);
             carry(&pkt, &mut frame, PADDING);
@@ -233,7 +249,9 @@ impl Bytes {
         };
         set("tx_open_i", &[self.traffic.is_open().into()]);
         set("rx_app_ready_i", &[(!stalled[READER]).into()]);
-        let mac = self.pace != Pace::Link || self.link_out <= self.now() * CYCLE;
+        // While a beat is on the wire the MAC has room for the next.
+        let room = self.now() * CYCLE + BEAT as u64 * BYTE;
+        let mac = self.pace != Pace::Link || self.link_out <= room;
         set("tx_frame_ready_i", &[(mac && !stalled[MAC]).into()]);
         if let Some(beat) = self.words.front().filter(|_| !stalled[WRITER]) {
             set("words_valid_i", &[1]);

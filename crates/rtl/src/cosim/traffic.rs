@@ -68,17 +68,31 @@ struct Host {
     inbox: BTreeMap<(u64, u64), Packet>,
     /// The next packet may come in this cycle.
     comes: u64,
-    /// The arbiter may choose from this cycle on.
-    opens: u64,
+    /// The wire is free, in cycles of which [`BITS_IN_TWO_CYCLES`] are one.
+    free: u64,
     next_message: u64,
     /// Messages that it delivers although it has delivered and forgotten them, with the cycles:
     /// the model only counts them (C11).
     again: VecDeque<(u64, MsgKey)>,
 }
 
+impl Host {
+    /// The arbiter may choose from this cycle on.
+    const fn opens(&self) -> u64 {
+        self.free / BITS_IN_TWO_CYCLES
+    }
+}
+
+/// Cycles of a packet on the wire, rounded up.
+fn on_wire(pkt: &Packet) -> u64 {
+    (16 * u64::from(pkt.wire_len)).div_ceil(BITS_IN_TWO_CYCLES)
+}
+
 /// See the top of the file.
 pub struct Traffic {
     plan: Plan,
+    /// Bytes of all messages, if two hosts do nothing but send one another such.
+    steady: Option<u64>,
     hosts: Vec<Host>,
     /// Cycles from a packet to the delivery of a message.
     delivers_after: u64,
@@ -112,7 +126,7 @@ impl Traffic {
             let nic = Clocked::new(program, runs(), config.clone())?;
             let (inbox, me) = (BTreeMap::new(), HostId(me));
             let again = VecDeque::new();
-            Ok(Host { me, nic, inbox, comes: 0, opens: 0, next_message: 0, again })
+            Ok(Host { me, nic, inbox, comes: 0, free: 0, next_message: 0, again })
         };
         let hosts: Result<Vec<Host>, ProgramError> =
             (UNDER_TEST.0..=UNDER_TEST.0 + PEERS).map(host).collect();
@@ -120,6 +134,7 @@ impl Traffic {
         let hosts = hosts?;
         Ok(Self {
             plan,
+            steady: None,
             hosts,
             delivers_after,
             cycle: 0,
@@ -132,6 +147,13 @@ impl Traffic {
             lengths: BTreeMap::new(),
             fx,
         })
+    }
+
+    /// The NIC under test and one other send each other messages of `len` bytes, as many as they have
+    /// room for, over links that neither lose nor delay anything.
+    #[must_use]
+    pub fn steady(self, len: u64) -> Self {
+        Self { steady: Some(len), ..self }
     }
 
     /// Packets that have come as close behind the one before as they may.
@@ -155,18 +177,19 @@ impl Traffic {
 
     /// The message that the application of the NIC under test submits next, if it does so now.
     pub fn offers(&mut self) -> Option<Msg> {
-        self.one_in(self.idles_for()).then(|| self.message(0))
+        self.next_message(0)
     }
 
-    /// The packet that comes to the NIC under test next, if one does so now.
-    pub fn arrives(&mut self) -> Option<Packet> {
-        self.comes_to(0)
+    /// The packet that comes to the NIC under test next, if one does so now, with its last bit or
+    /// with its first.
+    pub fn arrives(&mut self, with_its_first_bit: bool) -> Option<Packet> {
+        self.comes_to(0, with_its_first_bit)
     }
 
     /// Whether the wire lets the NIC under test choose.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.cycle >= self.hosts[0].opens
+        self.cycle >= self.hosts[0].opens()
     }
 
     /// The next cycle, of a NIC that takes messages and packets when it can: it has taken these.
@@ -206,7 +229,7 @@ impl Traffic {
 
     /// The network is whole for a while, and then it is not.
     fn is_rough(&self) -> bool {
-        !(self.cycle / 50_000).is_multiple_of(4)
+        self.steady.is_none() && !(self.cycle / 50_000).is_multiple_of(4)
     }
 
     /// How busy applications are changes, too: sometimes no message finds room.
@@ -215,9 +238,9 @@ impl Traffic {
     }
 
     fn of_host(&mut self, at: usize) -> (Given, Done) {
-        let open = self.cycle >= self.hosts[at].opens;
-        let message = self.one_in(self.idles_for()).then(|| self.message(at));
-        let packet = self.comes_to(at);
+        let open = self.cycle >= self.hosts[at].opens();
+        let message = self.next_message(at);
+        let packet = self.comes_to(at, false);
         let done = self.step(at, (message.as_ref(), packet.as_ref(), open));
         let given =
             Given { packet: packet.map(|pkt| (headers(&pkt), pkt.wire_len)), message, open };
@@ -254,6 +277,16 @@ impl Traffic {
         done
     }
 
+    /// The message that a host submits in this cycle, if it does.
+    fn next_message(&mut self, at: usize) -> Option<Msg> {
+        let Some(len) = self.steady else {
+            return self.one_in(self.idles_for()).then(|| self.message(at));
+        };
+        let (host, other) = (self.hosts.get(at)?, self.hosts.get(1 - at.min(1))?);
+        let id = MsgId(host.next_message);
+        (at < 2).then(|| Msg { id, ..Msg::new(other.me, len) })
+    }
+
     /// Most messages are short; some have as many packets as a buffer holds.
     fn message(&mut self, at: usize) -> Msg {
         let longest = [100, 1024, 4096, 12_000, 38_912][self.below(5) as usize];
@@ -277,17 +310,19 @@ impl Traffic {
     }
 
     /// The packet that comes now, if one does.
-    fn comes_to(&mut self, at: usize) -> Option<Packet> {
+    fn comes_to(&mut self, at: usize, with_its_first_bit: bool) -> Option<Packet> {
         let cycle = self.cycle;
         let host = &mut self.hosts[at];
-        let (due, _) = *host.inbox.first_key_value()?.0;
-        if due > cycle || cycle < host.comes {
+        let ((due, _), pkt) = host.inbox.first_key_value()?;
+        let early = if with_its_first_bit { on_wire(pkt) } else { 0 };
+        if *due > cycle + early || cycle < host.comes {
             return None;
         }
         let (_, pkt) = host.inbox.pop_first()?;
         // What is held up for a while comes in a burst.
         let is_held = self.one_in(16);
         let longest = match (self.plan.is_dense, is_held) {
+            _ if self.steady.is_some() => 1,
             (true, true) => 800,
             (true, false) => 1,
             (false, _) => 60,
@@ -315,12 +350,13 @@ impl Traffic {
 
     /// `pkt` leaves, and comes or does not.
     fn send(&mut self, at: usize, pkt: Packet) {
-        let bits = 8 * u64::from(pkt.wire_len);
-        let wire = (2 * bits).div_ceil(BITS_IN_TWO_CYCLES);
-        let pause = if self.one_in(50) { self.below(300) } else { 0 };
+        let pauses = self.steady.is_none() && self.one_in(50);
+        let pause = if pauses { self.below(300) } else { 0 };
         // Of short packets the next is chosen before the one before is out.
-        self.hosts[at].opens = self.cycle + wire.max(1) + pause;
-        let lands = self.cycle + 12 + wire + 60 + self.below(20);
+        let begins = self.hosts[at].free.max(self.cycle * BITS_IN_TWO_CYCLES);
+        self.hosts[at].free = begins + 16 * u64::from(pkt.wire_len) + pause * BITS_IN_TWO_CYCLES;
+        let longer = if self.steady.is_none() { self.below(20) } else { 0 };
+        let lands = self.cycle + 12 + on_wire(&pkt) + 60 + longer;
         let mut pkt = pkt;
         if self.is_rough() {
             match self.below(100) {

@@ -23,8 +23,13 @@ pub(crate) fn config(protocols: &[u8]) -> Config {
 }
 
 pub(crate) fn traffic(program: &Arc<ir::Program>, protocols: &[u8], plan: Plan) -> Traffic {
+    traffic_of(program, &config(protocols), plan)
+}
+
+/// The same among NICs of other sizes.
+pub(crate) fn traffic_of(program: &Arc<ir::Program>, config: &Config, plan: Plan) -> Traffic {
     let runs = || Box::new(Machine::new(Arc::clone(program))) as nic::nano::endpoint::Runs;
-    Traffic::new(program, &runs, &config(protocols), plan).unwrap()
+    Traffic::new(program, &runs, config, plan).unwrap()
 }
 
 /// Everything that a NIC can do happens, often.

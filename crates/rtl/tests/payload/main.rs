@@ -7,6 +7,7 @@ mod cost;
 mod data_path;
 mod header_align;
 mod header_merge;
+mod joins;
 mod memory;
 #[path = "../shared/mistakes.rs"]
 mod mistakes;
