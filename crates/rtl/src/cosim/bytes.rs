@@ -5,7 +5,7 @@
 //! compared cycle by cycle whatever stalls: the application that reads, the one that writes, the
 //! MAC. Payload is a fixed function of message and offset ([`endpoint::payload`]).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use endpoint::payload::fill;
 use endpoint::{Draw, Msg, MsgId, MsgKey, Packet, Purpose};
@@ -14,6 +14,7 @@ use nic::nano::meta::ip_of;
 
 use super::traffic::{Done, Traffic, UNDER_TEST, headers};
 use super::{Compared, CosimError, Mismatch};
+use crate::nic::data::BEATS;
 use crate::ports;
 use crate::record::Record;
 use crate::sim::Simulation;
@@ -60,6 +61,9 @@ pub struct Carried {
     pub messages: u64,
     /// See above.
     pub message_bytes: u64,
+    /// Messages of which the application has given more bytes or fewer than it had said, and frames
+    /// that were longer.
+    pub wrong_lengths: [u64; 2],
     /// Cycles in which a frame's beat was offered and not taken.
     pub refused: u64,
     /// Cycles in which a frame that was due, with nothing before it, did not begin.
@@ -68,6 +72,15 @@ pub struct Carried {
     pub gaps: u64,
     /// Cycles in which the arbiter might have chosen, and there was no room for a packet.
     pub shut: u64,
+}
+
+/// A frame that comes.
+struct Arriving {
+    /// Its packet, if it has not come.
+    pkt: Option<Packet>,
+    beats: VecDeque<[u32; 17]>,
+    /// Beats that are gone.
+    taken: u32,
 }
 
 /// A frame that the model has sent.
@@ -87,8 +100,12 @@ pub struct Bytes {
     /// What the application offers, and the beats of what it has submitted.
     offered: Option<Msg>,
     words: VecDeque<[u32; 17]>,
+    /// How many bytes it has given of messages of which it has given fewer than it had said.
+    short: BTreeMap<MsgId, u64>,
+    /// Messages of another length that it has given, frames with something behind their payload.
+    wrong: [u64; 2],
     /// The frame that comes, its beats, and when the link has brought all before the next.
-    arriving: Option<(Packet, VecDeque<[u32; 17]>)>,
+    arriving: Option<Arriving>,
     link_in: u64,
     /// Frames that are to leave, what of the first has left, and since when it is the first.
     frames: VecDeque<Frame>,
@@ -123,6 +140,8 @@ impl Bytes {
             messages,
             offered: None,
             words: VecDeque::new(),
+            short: BTreeMap::new(),
+            wrong: [0; 2],
             arriving: None,
             link_in: 0,
             frames: VecDeque::new(),
@@ -167,6 +186,10 @@ impl Bytes {
         }
         let left = (self.delivered.len(), self.read.len(), self.reading.len());
         self.same("messages not read, not delivered, half read", &left, &(0, 0, 0))?;
+        let [app, frames] = self.carried.wrong_lengths;
+        self.same("messages of a wrong length", &app, &self.wrong[0])?;
+        // Duplicates are of no length.
+        self.same("frames of a wrong length", &(frames <= self.wrong[1]), &true)?;
         let late = self.frames.iter().filter(|frame| frame.due + DRAIN / 2 < self.now()).count();
         self.same("frames that are not out", &late, &0)?;
         Ok(self.carried)
@@ -193,6 +216,8 @@ impl Bytes {
         let (open, room) = (set("tx_open_i"), get("tx_room_o"));
         self.carried.refused += u64::from(frame && !frame_ready);
         self.carried.shut += u64::from(open && !room && get("waits_o"));
+        self.carried.wrong_lengths[0] += u64::from(get("tx_wrong_length_o"));
+        self.carried.wrong_lengths[1] += u64::from(get("rx_wrong_length_o"));
         if writes {
             self.words.pop_front();
         }
@@ -235,9 +260,10 @@ impl Bytes {
         {
             let mut frame = headers(&pkt);
             carry(&pkt, &mut frame, PADDING);
+            self.lengthen(&pkt, &mut frame);
             self.link_in = self.link_in.max(self.now() * CYCLE);
             self.carried.arrived_bytes += frame.len() as u64;
-            self.arriving = Some((pkt, beats(&frame)));
+            self.arriving = Some(Arriving { pkt: Some(pkt), beats: beats(&frame), taken: 0 });
         }
     }
 
@@ -263,27 +289,31 @@ impl Bytes {
         }
         if let Some(message) = &self.offered {
             ports::submit(layout, &mut record, &self.config, message);
+            layout.set_named(&mut record, "submit_msg_len_i", message.len.into());
         }
         record
     }
 
     /// The next beat of the frame that comes, if the link has brought it.
     fn beat_that_is_there(&self) -> Option<[u32; 17]> {
-        let beat = *self.arriving.as_ref()?.1.front()?;
+        let beat = *self.arriving.as_ref()?.beats.front()?;
         let there = self.link_in + u64::from(beat[16] & 0x7f) * BYTE;
         (self.pace != Pace::Link || there <= self.now() * CYCLE).then_some(beat)
     }
 
-    /// A beat has been taken; the packet, with its last one.
+    /// A beat has been taken; the packet, with the last one that is let in.
     fn took_beat(&mut self) -> Option<Packet> {
-        let (_, beats) = self.arriving.as_mut()?;
+        let Arriving { pkt, beats, taken } = self.arriving.as_mut()?;
         let beat = beats.pop_front()?;
         self.link_in += u64::from(beat[16] & 0x7f) * BYTE;
-        if !beats.is_empty() {
-            return None;
+        *taken += 1;
+        let ends = beats.is_empty();
+        let packet = if ends || *taken == BEATS { pkt.take() } else { None };
+        self.carried.compared.packets += u64::from(packet.is_some());
+        if ends {
+            self.arriving = None;
         }
-        self.carried.compared.packets += 1;
-        self.arriving.take().map(|(pkt, _)| pkt)
+        packet
     }
 
     /// The message that has been taken: its words come now.
@@ -291,10 +321,34 @@ impl Bytes {
         let message = self.offered.take()?;
         let slot = self.circuit.outputs().get_named(outputs, "submit_id_o") as usize;
         self.messages[slot] = message.id;
-        let mut bytes = vec![0; message.len as usize];
+        let given = self.given(message.len);
+        if given < message.len {
+            self.short.insert(message.id, given);
+        }
+        self.wrong[0] += u64::from(given != message.len);
+        let mut bytes = vec![0; given as usize];
         fill(MsgKey { src: UNDER_TEST, id: message.id }, 0, &mut bytes);
         self.words.extend(beats(&bytes));
         Some(message)
+    }
+
+    /// How many bytes the application gives of a message of `len`: sometimes not as many.
+    fn given(&mut self, len: u64) -> u64 {
+        if self.pace != Pace::Stalls || len == 0 || self.below(8) != 0 {
+            return len;
+        }
+        if self.below(2) == 0 { self.below(len) } else { len + 1 + self.below(200) }
+    }
+
+    /// Something behind the payload of a frame, sometimes more than a NIC lets in.
+    fn lengthen(&mut self, pkt: &Packet, frame: &mut Vec<u8>) {
+        if self.pace != Pace::Stalls || self.below(16) != 0 {
+            return;
+        }
+        let longest = [100, 4000][self.below(2) as usize];
+        let more = 1 + self.below(longest) as usize;
+        frame.resize(frame.len() + more, PADDING);
+        self.wrong[1] += u64::from(pkt.carries_payload());
     }
 
     /// The frame of what the model has chosen.
@@ -302,6 +356,13 @@ impl Bytes {
         if let (Some(headers), Some(pkt)) = (&done.sends, self.traffic.sent()) {
             let mut bytes = headers.clone();
             carry(pkt, &mut bytes, 0);
+            // What the application has not given is zero.
+            if let Some(given) = self.short.get(&pkt.span.msg)
+                && pkt.carries_payload()
+            {
+                let left = given.saturating_sub(pkt.span.offset) as usize;
+                bytes.iter_mut().skip(headers.len() + left).for_each(|byte| *byte = 0);
+            }
             self.frames
                 .push_back(Frame { due: cycle + u64::from(self.config.egress_cycles), bytes });
         }
@@ -375,6 +436,10 @@ impl Bytes {
             self.same("whose message is read", &(src_ip, context), &from)?;
             let mut expected = vec![0; self.traffic.length(key) as usize];
             fill(key, 0, &mut expected);
+            // A message of no bytes travels as one (rule 5).
+            if expected.is_empty() {
+                expected.push(PADDING);
+            }
             self.same_bytes("a message that is read", &found, &expected)?;
             self.carried.messages += 1;
             self.carried.message_bytes += found.len() as u64;

@@ -290,7 +290,7 @@ impl Traffic {
     /// Most messages are short; some have as many packets as a buffer holds.
     fn message(&mut self, at: usize) -> Msg {
         let longest = [100, 1024, 4096, 12_000, 38_912][self.below(5) as usize];
-        let len = 1 + self.below(longest);
+        let len = if self.one_in(32) { 0 } else { 1 + self.below(longest) };
         let other = (at as u64 + 1 + self.below(u64::from(PEERS))) % (u64::from(PEERS) + 1);
         // Half of all go to the NIC under test or come from it.
         let dst =

@@ -26,6 +26,9 @@ pub(super) const ALIGN: u64 = 1;
 /// buffers more than the law's are there, of each class (`rtl/rx_packets`).
 const EXTRA: u32 = 8;
 
+/// Beats of a frame that are let in: its packet comes with the last of them, if not before.
+pub const BEATS: u32 = 32;
+
 /// Packets that are chosen and have not left, at most.
 const AHEAD: u32 = 8;
 
@@ -205,6 +208,8 @@ impl<'a> Joined<'a> {
             ("@AHEAD@", AHEAD),
             ("@BEHIND@", self.behind as u32),
             ("@SPACING@", self.spacing),
+            ("@BEATS@", BEATS),
+            ("@ALL_BEATS@", 2 * BEATS),
         ];
         let body = BODY.replace("@CLASSES@", &classes(self.config));
         text += &numbers
@@ -232,7 +237,7 @@ const BODY: &str = r"
   // Frames that come: a packet is one when the last beat of its frame is taken.
   logic frame_valid, frame_ready, frame_taken, frame_open;
   stream_pkg::beat_t frame_beat;
-  frame_gate #(.Spacing(@SPACING@)) u_frame_gate (
+  frame_gate #(.Spacing(@SPACING@), .Longest(@BEATS@)) u_frame_gate (
     .clk_i, .rst_ni, .open_i(frame_open),
     .in_valid_i(rx_frame_valid_i), .in_ready_o(rx_frame_ready_o), .in_beat_i(rx_frame_beat_i),
     .out_valid_o(frame_valid), .out_ready_i(frame_ready), .out_beat_o(frame_beat),
@@ -309,7 +314,7 @@ const BODY: &str = r"
   logic [15:0] writer_dst_context;
   data_path #(
     .HeaderBytes(@HEADER@), .WindowBytes(@WINDOW@), .Words(@TX_WORDS@), .RxWords(@RX_WORDS@),
-    .Messages(@EXTRA@), .Packets(@AHEAD@)
+    .Messages(@EXTRA@), .Beats(@ALL_BEATS@), .Packets(@AHEAD@)
   ) u_data_path (
     .clk_i, .rst_ni,
     .rx_frame_valid_i(frame_valid), .rx_frame_ready_o(frame_ready), .rx_frame_beat_i(frame_beat),

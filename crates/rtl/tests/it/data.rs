@@ -56,7 +56,7 @@ fn agree(case: &Case) {
     let Some(built) = build(case, &config, &format!("data_{}", case.name), &[]) else { return };
     for pace in [Pace::Beats, Pace::Link, Pace::Stalls] {
         let mut run = runs(case, &config, &built, pace);
-        match run.run(packets() / 5).and_then(|_| run.drain()) {
+        match run.run(packets() / 10).and_then(|_| run.drain()) {
             Ok(carried) => {
                 println!("{}, {pace:?}: {carried:?}", case.name);
                 let Carried { late, gaps, shut, messages, .. } = carried;

@@ -11,6 +11,7 @@ mod joins;
 mod memory;
 #[path = "../shared/mistakes.rs"]
 mod mistakes;
+mod packets;
 mod places;
 mod proofs;
 mod widths;
