@@ -26,6 +26,9 @@ const BEAT: usize = 64;
 const BYTE: u64 = 80;
 const CYCLE: u64 = 625;
 
+/// Cycles that the last beats of a frame may wait for theirs.
+const SKEW: u64 = 3;
+
 /// What is in a frame where there is no payload.
 const PADDING: u8 = 0xee;
 
@@ -261,7 +264,8 @@ impl Bytes {
             let mut frame = headers(&pkt);
             carry(&pkt, &mut frame, PADDING);
             self.lengthen(&pkt, &mut frame);
-            self.link_in = self.link_in.max(self.now() * CYCLE);
+            // Its first bits came while the beats before it waited for their cycles.
+            self.link_in = self.link_in.max(self.now().saturating_sub(SKEW) * CYCLE);
             self.carried.arrived_bytes += frame.len() as u64;
             self.arriving = Some(Arriving { pkt: Some(pkt), beats: beats(&frame), taken: 0 });
         }

@@ -149,8 +149,8 @@ impl Traffic {
         })
     }
 
-    /// The NIC under test and one other send each other messages of `len` bytes, as many as they have
-    /// room for, over links that neither lose nor delay anything.
+    /// The NIC under test and one other send each other messages of `len` bytes, as many as they
+    /// have room for, over links that neither lose nor delay anything.
     #[must_use]
     pub fn steady(self, len: u64) -> Self {
         Self { steady: Some(len), ..self }

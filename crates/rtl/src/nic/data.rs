@@ -1,5 +1,5 @@
-//! A NIC with its bytes: the control path and the data path (`rtl/data_path`) as one design, between
-//! a MAC and a host. Frames and messages go in and out as beats of 64 bytes.
+//! A NIC with its bytes: the control path and the data path (`rtl/data_path`) as one design,
+//! between a MAC and a host. Frames and messages go in and out as beats of 64 bytes.
 //!
 //! The cycle of a packet (docs/nic.md, C1) is that in which the last beat of its frame is taken,
 //! and the cycle of a submission that in which the message is taken. A packet that is chosen in
