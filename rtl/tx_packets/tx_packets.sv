@@ -3,9 +3,9 @@
 // A packet is in here from its choice to the last beat of its frame. There are at most `Ahead` of
 // them: then there is no room for another choice. Their headers wait here for the way out.
 //
-// A message may be over while a packet of it that is sent once more is still read, and the law gives
-// its buffer to the next message at once. `busy_o` keeps that message from being written for as
-// long: it is submitted when the buffer has been read.
+// A message may be over while a packet of it that is sent once more is still read, and the law
+// gives its buffer to the next message at once. `busy_o` keeps that message from being written for
+// as long: it is submitted when the buffer has been read.
 module tx_packets #(
   // A power of two.
   parameter int unsigned Ahead = 8,
