@@ -93,6 +93,8 @@ pub struct Traffic {
     plan: Plan,
     /// Bytes of all messages, if two hosts do nothing but send one another such.
     steady: Option<u64>,
+    /// The network is never whole.
+    always_rough: bool,
     hosts: Vec<Host>,
     /// Cycles from a packet to the delivery of a message.
     delivers_after: u64,
@@ -135,6 +137,7 @@ impl Traffic {
         Ok(Self {
             plan,
             steady: None,
+            always_rough: false,
             hosts,
             delivers_after,
             cycle: 0,
@@ -154,6 +157,12 @@ impl Traffic {
     #[must_use]
     pub fn steady(self, len: u64) -> Self {
         Self { steady: Some(len), ..self }
+    }
+
+    /// The network loses, trims, repeats and delays packets from the first on.
+    #[must_use]
+    pub fn rough(self) -> Self {
+        Self { always_rough: true, ..self }
     }
 
     /// Packets that have come as close behind the one before as they may.
@@ -229,7 +238,8 @@ impl Traffic {
 
     /// The network is whole for a while, and then it is not.
     fn is_rough(&self) -> bool {
-        self.steady.is_none() && !(self.cycle / 50_000).is_multiple_of(4)
+        let now = self.always_rough || !(self.cycle / 50_000).is_multiple_of(4);
+        self.steady.is_none() && now
     }
 
     /// How busy applications are changes, too: sometimes no message finds room.

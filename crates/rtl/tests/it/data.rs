@@ -42,7 +42,7 @@ const LENIENT: &str = "// verilator lint_off UNUSEDSIGNAL\n// verilator lint_off
 fn runs(case: &Case, config: &Config, built: &Program, pace: Pace) -> Bytes {
     let is_dense = pace != Pace::Link;
     let plan = Plan { seed: 1, spacing: case.spacing, is_dense };
-    Bytes::new(built.start().unwrap(), traffic(case, config, plan), config.clone(), pace)
+    Bytes::new(built.start().unwrap(), traffic(case, config, plan).rough(), config.clone(), pace)
 }
 
 fn traffic(case: &Case, config: &Config, plan: Plan) -> Traffic {
