@@ -159,6 +159,9 @@ struct Asked {
 const INGRESS: usize = 0;
 const EGRESS: usize = 1;
 
+/// Packetization is told what a packet says so many cycles before it counts.
+const AHEAD: u64 = 1;
+
 impl Nic {
     /// Its files and those of the blocks in `folder`, and the design that they are.
     ///
@@ -344,11 +347,16 @@ impl<'a> Top<'a> {
         }))
     }
 
-    /// A request of the ingress pipeline to the sending side, when it takes effect: valid, and its
-    /// arguments.
-    fn effect(&mut self, kind: &str, method: &str) -> Result<Option<Vec<String>>, NicError> {
+    /// A request of the ingress pipeline to the sending side, `ahead` cycles before it takes
+    /// effect: valid, and its arguments.
+    fn effect(
+        &mut self,
+        kind: &str,
+        method: &str,
+        ahead: u64,
+    ) -> Result<Option<Vec<String>>, NicError> {
         let Some(asked) = self.asked(INGRESS, kind, method, None)? else { return Ok(None) };
-        let by = in_time(kind, asked.cycle, u64::from(self.config.ingress_cycles))?;
+        let by = in_time(kind, asked.cycle, u64::from(self.config.ingress_cycles) - ahead)?;
         let mut values = vec![(asked.valid, 1)];
         for arg in asked.args {
             let width = self.width(INGRESS, arg.strip_prefix("in_").unwrap_or(&arg));
@@ -671,7 +679,7 @@ impl<'a> Top<'a> {
         if let Some(second) = instances.get(1) {
             return Err(NicError::Twice(ir::called(&self.program.externs[second.index()])));
         }
-        let grant = self.effect("TxMsgPrio", "grant")?;
+        let grant = self.effect("TxMsgPrio", "grant", AHEAD)?;
         let read = self.asked(EGRESS, "TxMsgPrio", "read", None)?;
         let zeros = || vec!["1'b0".to_owned(), "16'd0".into(), "16'd0".into(), "8'd0".into()];
         let grant = grant.unwrap_or_else(zeros);
@@ -684,6 +692,9 @@ impl<'a> Top<'a> {
             return Ok(());
         }
         self.wire("prio", 8);
+        let valid = self.later(&grant[0], 1, AHEAD);
+        let granted = self.later(&format!("prio_tx_msg_id[{}:0]", id - 1), id, AHEAD);
+        let prio = self.later(&grant[3], 8, AHEAD);
         let cycle = read.as_ref().map_or(0, |read| read.cycle);
         let asked = read.as_ref().map_or_else(
             || "'0), .read_tx_msg_id_i('0), .read_update_i('0), .read_prio_i('0".to_owned(),
@@ -696,11 +707,8 @@ impl<'a> Top<'a> {
         );
         self.line(format!(
             "tx_msg_prio #(.Ids({tx}), .ReadCycles({cycle})) u_prio (\n    .clk_i, .rst_ni,\n    \
-             .grant_valid_i({} && prio_live), .grant_id_i(prio_tx_msg_id[{}:0]), \
-             .grant_prio_i({}),\n    .read_valid_i({asked}), .prio_o(prio)\n  );",
-            grant[0],
-            id - 1,
-            grant[3]
+             .grant_valid_i({valid} && prio_live), .grant_id_i({granted}), \
+             .grant_prio_i({prio}),\n    .read_valid_i({asked}), .prio_o(prio)\n  );"
         ));
         match read.as_ref().and_then(|read| read.results.first()) {
             Some(input) => drop(self.into[EGRESS].insert(input.clone(), "prio".into())),
@@ -774,7 +782,8 @@ impl<'a> Top<'a> {
         prefix: &str,
         names: &[&str],
     ) -> Result<Vec<String>, NicError> {
-        let values = self.effect(kind, "")?.unwrap_or_else(|| vec!["'0".into(); names.len()]);
+        let values =
+            self.effect(kind, "", AHEAD)?.unwrap_or_else(|| vec!["'0".into(); names.len()]);
         let pairs = names.iter().zip(values);
         Ok(pairs.map(|(name, value)| format!(".{prefix}_{name}_i({value})")).collect())
     }
@@ -783,7 +792,7 @@ impl<'a> Top<'a> {
         self.line("// The packet generator (C8).");
         let mut ports = Vec::new();
         for kind in ["ack", "nack", "ctrl", "grant"] {
-            let asked = self.effect(&format!("{kind}_pkt"), "")?;
+            let asked = self.effect(&format!("{kind}_pkt"), "", 0)?;
             let (valid, packet) = match asked {
                 // The notes behind the first fourteen are for programs that set flows.
                 Some(values) => {
