@@ -109,7 +109,7 @@ impl<M: Model> Model for Ahead<M> {
             None => outputs.set(self.idle, 1u8),
         }
         for port in self.ports {
-            inputs.set_words(port, &ins.get_words(&from.record, ins.port(port)));
+            inputs.set_words(port, ins.get_words(&from.record, ins.port(port)));
         }
         self.last = Some((from.record, to.record));
     }
