@@ -21,6 +21,9 @@ module buffers #(
   output logic [7:0]      take_class_o,
   // It is taken.
   input  logic            take_i,
+  // Where a buffer begins.
+  input  logic [BufW-1:0] of_index_i,
+  output logic [15:0]     of_ptr_o,
   input  logic [2:0]      give_i,
   input  logic [BufW-1:0] give0_index_i,
   input  logic [BufW-1:0] give1_index_i,
@@ -47,6 +50,12 @@ module buffers #(
     end
   endfunction
 
+  // The first buffer of a class.
+  function automatic int unsigned first_of_class(int unsigned class_index);
+    first_of_class = 0;
+    for (int unsigned c = 0; c < class_index; c++) first_of_class += ClassBuffers[32*c +: 32];
+  endfunction
+
   // The first word of buffer `index`.
   function automatic int unsigned word_of(int unsigned index);
     word_of = 0;
@@ -55,22 +64,47 @@ module buffers #(
 
   logic [Total-1:0] free_q, given;
 
+  // Whether a buffer of class `c` comes before one of class `d`: it is smaller, or as large and
+  // further in front.
+  function automatic logic comes_first(int unsigned c, int unsigned d);
+    return bytes(c) < bytes(d) || (bytes(c) == bytes(d) && c < d);
+  endfunction
+
+  // In each class the first that is free.
+  logic [Classes-1:0] fits, is_best;
+  logic [Total-1:0]   firsts, taken;
+  for (genvar c = 0; c < int'(Classes); c++) begin : gen_classes
+    localparam int unsigned First = first_of_class(c);
+    localparam int unsigned Count = ClassBuffers[32*c +: 32];
+    logic [Count-1:0] free;
+    assign free = free_q[First +: Count];
+    assign firsts[First +: Count] = free & (~free + Count'(1));
+    assign fits[c] = free != '0 && bytes(c) >= 32'(take_len_i);
+    always_comb begin
+      is_best[c] = fits[c];
+      for (int unsigned d = 0; d < Classes; d++) begin
+        if (comes_first(d, c) && fits[d]) is_best[c] = 1'b0;
+      end
+    end
+    assign taken[First +: Count] = firsts[First +: Count] & {Count{is_best[c]}};
+  end
+
+  assign take_ready_o = fits != '0;
   always_comb begin
-    int unsigned best;
-    best = '1;
-    take_ready_o = 1'b0;
     take_index_o = '0;
     take_ptr_o   = '0;
     take_class_o = '0;
     for (int unsigned i = 0; i < Total; i++) begin
-      // The first free one of its class comes first, so that only a smaller class is better.
-      if (free_q[i] && bytes(class_of(i)) >= 32'(take_len_i) && bytes(class_of(i)) < best) begin
-        best         = bytes(class_of(i));
-        take_ready_o = 1'b1;
-        take_index_o = BufW'(i);
-        take_ptr_o   = 16'(word_of(i));
-        take_class_o = 8'(class_of(i));
-      end
+      take_index_o |= BufW'(i) & {BufW{taken[i]}};
+      take_ptr_o   |= 16'(word_of(i)) & {16{taken[i]}};
+      take_class_o |= 8'(class_of(i)) & {8{taken[i]}};
+    end
+  end
+
+  always_comb begin
+    of_ptr_o = '0;
+    for (int unsigned i = 0; i < Total; i++) begin
+      of_ptr_o |= 16'(word_of(i)) & {16{of_index_i == BufW'(i)}};
     end
   end
 
@@ -85,11 +119,10 @@ module buffers #(
     if (!rst_ni) begin
       free_q <= '1;
     end else begin
-      free_q <= free_q | given;
       // A message of one packet takes a buffer and gives it back in one cycle.
-      if (take_i) free_q[take_index_o] <= given[take_index_o];
+      free_q <= (free_q & ~(taken & {Total{take_i}})) | given;
       take_what_is_there: assert (!take_i || take_ready_o);
-      give_what_is_taken: assert ((given & free_q & ~(Total'(take_i) << take_index_o)) == '0);
+      give_what_is_taken: assert ((given & free_q & ~(taken & {Total{take_i}})) == '0);
     end
   end
 

@@ -1,6 +1,6 @@
 // A queue with places for `Depth` entries. In a cycle the front leaves first, then up to two
 // entries come, the one of port 0 before that of port 1. What finds no place is lost, and `kept_o`
-// says so. The front is a function of registered state alone.
+// says so. The front stands in a register of its own, so that nobody waits for the memory.
 module fifo #(
   parameter int unsigned Width = 32,
   // A power of two.
@@ -30,11 +30,18 @@ module fifo #(
   logic [PtrW:0]    count_q, left, count_d;
   logic [PtrW-1:0]  second;
 
-  assign valid_o = count_q != '0;
-  assign front_o = valid_o ? places_q[read_q] : '0;
+  logic             valid_q;
+  logic [Width-1:0] front_q;
+  assign valid_o = valid_q;
+  assign front_o = front_q;
+
+  // Whether anything is behind the front.
+  logic more, stays;
+  assign more  = count_q > (PtrW+1)'(1);
+  assign stays = pop_i ? more : valid_q;
 
   assign left      = count_q - (PtrW+1)'(pop_i);
-  assign room_o    = left < (PtrW+1)'(Depth);
+  assign room_o    = pop_i || count_q != (PtrW+1)'(Depth);
   assign kept_o[0] = push_i[0] && room_o;
   assign kept_o[1] = push_i[1] && left + (PtrW+1)'(kept_o[0]) < (PtrW+1)'(Depth);
   assign count_d   = left + (PtrW+1)'(kept_o[0]) + (PtrW+1)'(kept_o[1]);
@@ -45,10 +52,12 @@ module fifo #(
       read_q  <= '0;
       write_q <= '0;
       count_q <= '0;
+      valid_q <= 1'b0;
     end else begin
       read_q  <= read_q + PtrW'(pop_i);
       write_q <= second + PtrW'(kept_o[1]);
       count_q <= count_d;
+      valid_q <= stays || kept_o != '0;
       no_pop_of_nothing: assert (!pop_i || valid_o);
     end
   end
@@ -56,6 +65,9 @@ module fifo #(
   always_ff @(posedge clk_i) begin
     if (kept_o[0]) places_q[write_q] <= data0_i;
     if (kept_o[1]) places_q[second] <= data1_i;
+    if (pop_i || !valid_q) begin
+      front_q <= stays ? places_q[read_q + PtrW'(1)] : (kept_o[0] ? data0_i : data1_i);
+    end
   end
 
 endmodule

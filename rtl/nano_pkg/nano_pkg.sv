@@ -35,17 +35,30 @@ package nano_pkg;
 
   // The packets below `last`.
   function automatic bitmap_t below(packets_t last);
-    return last >= packets_t'(PacketsMax) ? '1 : (bitmap_t'(1) << last) - bitmap_t'(1);
+    for (int unsigned i = 0; i < PacketsMax; i++) below[i] = packets_t'(i) < last;
   endfunction
 
   // The packet of this index; none beyond the largest message.
   function automatic bitmap_t packet(logic [7:0] index);
-    return index < 8'(PacketsMax) ? bitmap_t'(1) << index[5:0] : '0;
+    for (int unsigned i = 0; i < PacketsMax; i++) packet[i] = index == 8'(i);
   endfunction
 
-  // The first packet of a set.
+  // The first packet of a set. Spans of one, two, four ... packets are looked through at once.
   function automatic bitmap_t lowest(bitmap_t set);
-    return set & (~set + bitmap_t'(1));
+    bitmap_t behind;
+    behind = set << 1;
+    for (int unsigned span = 1; span < PacketsMax; span *= 2) behind |= behind << span;
+    return set & ~behind;
+  endfunction
+
+  // The index of the first packet of a set; 63 for none. Halves are looked at one after another.
+  function automatic logic [5:0] first_of(bitmap_t set);
+    logic [63:0] rest;
+    rest = set;
+    for (int unsigned level = 6; level > 0; level--) begin
+      first_of[level-1] = (rest & ((64'd1 << (1 << (level - 1))) - 64'd1)) == '0;
+      if (first_of[level-1]) rest = rest >> (1 << (level - 1));
+    end
   endfunction
 
   // The index of the only packet of a set; 0 for none.

@@ -4,6 +4,10 @@
 // In a cycle, one after another: the arbiter takes a packet, and stale descriptors leave; a message
 // is submitted; one is cancelled; packets are delivered; credit comes; a timer fires. What the
 // arbiter is offered is what the cycles before have left.
+//
+// What a packet says comes a cycle before the one in which it counts, so that its message is found
+// meanwhile. All messages are changed side by side, each from its own state; what a message is
+// that nobody sends does not matter, so that most of it need not wait for who lives.
 module packetization import nano_pkg::*; #(
   // Messages, a power of two from 2 to 128.
   parameter int unsigned Ids = 16,
@@ -44,11 +48,12 @@ module packetization import nano_pkg::*; #(
   output logic [15:0]     submit_buf_ptr_o,
   input  logic            cancel_valid_i,
   input  logic [IdW-1:0]  cancel_id_i,
-  // Whether the message of a priority lives (rule 14); its id is in the low bits of its number.
+  // Whether the message of a priority lives (rule 14), a cycle after it is asked; its id is in the
+  // low bits of its number.
   input  logic [15:0]     prio_tx_msg_id_i,
   input  logic [15:0]     prio_src_context_i,
   output logic            prio_live_o,
-  // What a packet says of a message.
+  // What a packet says of a message, a cycle before the one in which it counts.
   input  logic            delivered_valid_i,
   input  logic [15:0]     delivered_tx_msg_id_i,
   input  logic [15:0]     delivered_src_context_i,
@@ -79,25 +84,33 @@ module packetization import nano_pkg::*; #(
   endfunction
 
   typedef logic [IdW-1:0] id_t;
+  // Bit i: message i.
+  typedef logic [Ids-1:0] ids_t;
 
-  // A message. Written at its submission.
+  function automatic ids_t only(id_t id);
+    return ids_t'(1) << id;
+  endfunction
+
+  // A message, written at its submission. What packets name it by beside its id.
   typedef struct packed {
-    logic [7:0]      protocol;
-    logic [31:0]     dst_ip;
-    logic [15:0]     dst_context;
-    logic [15:0]     src_context;
-    logic [15:0]     msg_len;
     logic [15-IdW:0] generation;
-    packets_t        packets;
-    logic [15:0]     buf_ptr;
-    logic [7:0]      size_class;
-    logic [BufW-1:0] buffer;
+    logic [15:0]     src_context;
+  } name_t;
+
+  // What its packets say.
+  typedef struct packed {
+    logic [7:0]  protocol;
+    logic [31:0] dst_ip;
+    logic [15:0] dst_context;
+    logic [15:0] msg_len;
+    logic [15:0] buf_ptr;
+    logic [7:0]  size_class;
   } message_t;
 
   // What changes of it. A packet waits for credit (`to_btx`), or in a descriptor (`waiting`), or
   // was sent. Credit beyond all packets of a message means no more than that of all.
   typedef struct packed {
-    bitmap_t           delivered;
+    bitmap_t           undelivered;
     bitmap_t           to_btx;
     bitmap_t           waiting;
     bitmap_t           sent;
@@ -121,25 +134,26 @@ module packetization import nano_pkg::*; #(
   localparam int unsigned Credit = 1;
   localparam int unsigned Timeout = 2;
 
-  message_t       messages_q [Ids];
-  logic [Ids-1:0] live_q, live_d;
-  state_t [Ids-1:0] states_q;
+  message_t         messages_q [Ids];
+  name_t [Ids-1:0]  names_q;
+  logic [Ids-1:0][BufW-1:0] buffers_q;
+  ids_t             live_q, live_d;
+  state_t [Ids-1:0] states_q, states_d;
 
   // ---- Descriptors. A queue's stale ones, those of messages that are over, stand before those of
-  // the message that has the id now. So it is enough to count both.
-  localparam int unsigned StaleW = $clog2(Places + 1);
-  typedef logic [StaleW-1:0] stale_t;
-  stale_t stale_q [Queues][Ids], stale_d [Queues][Ids];
-  // No more than a message has packets.
-  packets_t fresh_q [Queues][Ids], fresh_d [Queues][Ids];
+  // the message that has the id now. So it is enough to count all of an id, and its stale ones.
+  localparam int unsigned CountsW = $clog2(Places + 1);
+  typedef logic [CountsW-1:0] count_t;
+  count_t [Ids-1:0] counts_q [Queues], counts_d [Queues], stale_q [Queues], stale_d [Queues];
+  ids_t             has_stale_q [Queues];
 
   descriptor_t       front [Queues];
   logic [Queues-1:0] any, alive, taken, pop, push, room;
   logic              push_init, push_credit, push_timeout;
   descriptor_t       pushed [Queues];
   descriptor_t       pushed_init, pushed_credit, pushed_timeout;
-  // What has been sent of the front.
-  bitmap_t           begun_q [Queues];
+  // What has been sent of the front, what is left of it, and the first of that.
+  bitmap_t           begun_q [Queues], left [Queues], first [Queues];
 
   assign push            = {push_timeout, push_credit, push_init};
   assign pushed[Init]    = pushed_init;
@@ -156,30 +170,32 @@ module packetization import nano_pkg::*; #(
     );
     logic unused_kept;
     assign unused_kept = ^kept;
-    assign alive[q] = any[q] && stale_q[q][front[q].id] == '0;
+    assign alive[q] = any[q] && !has_stale_q[q][front[q].id];
+    assign left[q]  = front[q].pkts & ~begun_q[q];
+    assign first[q] = lowest(left[q]);
   end
 
   // The first queue whose front is alive, and the packet there.
   id_t     chosen_id;
-  bitmap_t chosen_left, chosen_pkt;
+  bitmap_t chosen_pkt;
   logic    chosen_rtx, chosen_last;
   always_comb begin
     chosen_id   = '0;
     chosen_rtx  = 1'b0;
-    chosen_left = '0;
+    chosen_pkt  = '0;
+    chosen_last = 1'b0;
     taken       = '0;
     for (int unsigned q = Queues; q > 0; q--) begin
       if (alive[q-1]) begin
         chosen_id   = front[q-1].id;
         chosen_rtx  = front[q-1].is_rtx;
-        chosen_left = front[q-1].pkts & ~begun_q[q-1];
+        chosen_pkt  = first[q-1];
+        chosen_last = left[q-1] == first[q-1];
         taken       = Queues'(take_i) << (q - 1);
       end
     end
   end
-  assign chosen_pkt  = lowest(chosen_left);
-  assign chosen_last = chosen_left == chosen_pkt;
-  assign has_data_o  = alive != '0;
+  assign has_data_o = alive != '0;
   // A front that is stale leaves, too.
   assign pop = (taken & {Queues{chosen_last}}) | (any & ~alive);
 
@@ -191,8 +207,8 @@ module packetization import nano_pkg::*; #(
       packet_o.dst_context = messages_q[chosen_id].dst_context;
       packet_o.msg_len     = messages_q[chosen_id].msg_len;
       packet_o.pkt_offset  = 8'(index_of(chosen_pkt));
-      packet_o.src_context = messages_q[chosen_id].src_context;
-      packet_o.tx_msg_id   = {messages_q[chosen_id].generation, chosen_id};
+      packet_o.src_context = names_q[chosen_id].src_context;
+      packet_o.tx_msg_id   = {names_q[chosen_id].generation, chosen_id};
       packet_o.buf_ptr     = messages_q[chosen_id].buf_ptr;
       packet_o.size_class  = messages_q[chosen_id].size_class;
       packet_o.flags       = DataFlag;
@@ -202,83 +218,81 @@ module packetization import nano_pkg::*; #(
   end
 
   // ---- Submission.
-  logic            id_free, buffer_ready, submits;
-  id_t             free_id;
-  message_t        submitted;
-  logic [BufW-1:0] buffer_free;
+  logic     buffer_ready, submits;
+  ids_t     free;
+  id_t      free_id;
+  message_t submitted;
+  name_t    submitted_name;
+  assign free = ~live_q & (live_q + ids_t'(1));
   always_comb begin
-    id_free = 1'b0;
     free_id = '0;
-    for (int unsigned i = Ids; i > 0; i--) begin
-      if (!live_q[i-1]) begin
-        id_free = 1'b1;
-        free_id = id_t'(i - 1);
-      end
-    end
+    for (int unsigned i = 0; i < Ids; i++) free_id |= id_t'(i) & {IdW{free[i]}};
   end
-  assign submit_ready_o = id_free && buffer_ready;
+  assign submit_ready_o = free != '0 && buffer_ready;
   assign submits        = submit_valid_i && submit_ready_o;
   assign submit_id_o    = submits ? free_id : '0;
   assign submit_buf_ptr_o = submit_ready_o ? submitted.buf_ptr : '0;
 
   always_comb begin
-    submitted.protocol    = submit_protocol_i;
-    submitted.dst_ip      = submit_dst_ip_i;
-    submitted.dst_context = submit_dst_context_i;
-    submitted.src_context = submit_src_context_i;
-    submitted.msg_len     = submit_msg_len_i;
-    submitted.generation  = submit_generation_i;
-    submitted.packets     = packets(submit_msg_len_i);
-    submitted.buffer      = buffer_free;
+    submitted.protocol         = submit_protocol_i;
+    submitted.dst_ip           = submit_dst_ip_i;
+    submitted.dst_context      = submit_dst_context_i;
+    submitted.msg_len          = submit_msg_len_i;
+    submitted_name.generation  = submit_generation_i;
+    submitted_name.src_context = submit_src_context_i;
   end
 
-  // ---- Which message a packet means, of those that live after submission (rule 14).
-  function automatic logic means(logic [15:0] tx_msg_id, logic [15:0] src_context);
-    id_t             id;
-    logic            is_new;
-    logic [15-IdW:0] generation;
-    logic [15:0]     context_of;
-    id         = tx_msg_id[IdW-1:0];
-    is_new     = submits && id == free_id;
-    generation = is_new ? submit_generation_i : messages_q[id].generation;
-    context_of = is_new ? submit_src_context_i : messages_q[id].src_context;
-    return (live_q[id] || is_new) && !(cancel_valid_i && id == cancel_id_i)
-           && generation == tx_msg_id[15:IdW] && context_of == src_context;
+  // ---- Which message a packet means (rule 14). Found in the cycle before, among messages that
+  // have been submitted by then; what is submitted now is compared now.
+  function automatic logic has_name(id_t id, name_t name);
+    return name == (submits && free_id == id ? submitted_name : names_q[id]);
   endfunction
 
-  logic cancels, delivers, credits, delivered_whole, times_out, gives_up;
-  id_t  delivered_id, credit_id, timeout_id;
-  assign prio_live_o  = means(prio_tx_msg_id_i, prio_src_context_i);
-  assign cancels      = cancel_valid_i
-                        && (live_q[cancel_id_i] || (submits && free_id == cancel_id_i));
-  assign delivers     = delivered_valid_i
-                        && means(delivered_tx_msg_id_i, delivered_src_context_i);
-  assign delivered_id = delivered_tx_msg_id_i[IdW-1:0];
-  // What is over with this very packet has nothing left that credit could send.
-  assign credits      = credit_valid_i && means(credit_tx_msg_id_i, credit_src_context_i);
-  assign credit_id    = credit_tx_msg_id_i[IdW-1:0];
+  id_t   prio_id, prio_id_q, delivered_id, delivered_id_q, credit_id, credit_id_q;
+  name_t prio_name, prio_name_q, delivered_name, credit_name, credit_name_q;
+  logic  credit_valid_q;
+  // There is a message that has the name, if it lives.
+  logic  prio_same_q, delivered_same_q, credit_same_q;
+  assign {prio_name.generation, prio_id}           = prio_tx_msg_id_i;
+  assign {delivered_name.generation, delivered_id} = delivered_tx_msg_id_i;
+  assign {credit_name.generation, credit_id}       = credit_tx_msg_id_i;
+  assign prio_name.src_context      = prio_src_context_i;
+  assign delivered_name.src_context = delivered_src_context_i;
+  assign credit_name.src_context    = credit_src_context_i;
 
-  function automatic packets_t count_of(id_t id);
-    return submits && id == free_id ? submitted.packets : messages_q[id].packets;
+  // Of a message that has been there, and of the one that is submitted in this cycle.
+  function automatic logic lives(id_t id);
+    return live_q[id] && !(cancel_valid_i && id == cancel_id_i);
   endfunction
 
-  // ---- State, one step after another. Each step makes a new state of one message, from what the
-  // steps before have made of it.
-  state_t taken_on, begun, delivered, raised, credited, late, repeated;
-
-  function automatic state_t after_submit(id_t id);
-    if (submits && id == free_id) return begun;
-    if (take_i && id == chosen_id) return taken_on;
-    return states_q[id];
+  function automatic logic comes(id_t id, name_t name);
+    return submits && id == free_id && name == submitted_name
+           && !(cancel_valid_i && id == cancel_id_i);
   endfunction
 
-  function automatic state_t after_delivered(id_t id);
-    return delivers && id == delivered_id ? delivered : after_submit(id);
-  endfunction
+  assign prio_live_o = (prio_same_q && lives(prio_id_q)) || comes(prio_id_q, prio_name_q);
 
-  function automatic state_t after_credit(id_t id);
-    return credits && id == credit_id ? credited : after_delivered(id);
-  endfunction
+  bitmap_t     delivered_pkts_q;
+  logic        credit_rtx_q, credit_update_q;
+  bitmap_t     credit_pkt_q, credit_all_q;
+  packets_t    credit_new_q, credit_said;
+  assign credit_said = credit_new_credit_i > 16'(PacketsMax) ? packets_t'(PacketsMax)
+                                                             : packets_t'(credit_new_credit_i);
+
+  // ---- State, one step after another: taken, delivered, credit. A step of a message that nobody
+  // sends changes nothing that anybody reads.
+  typedef struct packed {
+    logic taken;
+    logic delivered;
+    logic rtx;
+    logic update;
+  } steps_t;
+
+  typedef struct packed {
+    state_t  state;
+    // What its credit sends.
+    bitmap_t sends;
+  } stepped_t;
 
   // Packets go into a descriptor, those that wait in one already excepted (rule 9). Without a place
   // for it they wait for credit.
@@ -294,67 +308,109 @@ module packetization import nano_pkg::*; #(
     end
   endfunction
 
-  always_comb begin
-    taken_on         = states_q[chosen_id];
-    taken_on.waiting = states_q[chosen_id].waiting & ~chosen_pkt;
-    taken_on.sent    = states_q[chosen_id].sent | chosen_pkt;
-    if (index_of(chosen_pkt) > states_q[chosen_id].max_tx) begin
-      taken_on.max_tx = index_of(chosen_pkt);
-    end
-  end
+  // What is of one message in a cycle: the packet's index, if it is the highest so far, and what
+  // credit allows.
+  logic [5:0] chosen_index;
+  logic       chosen_highest, credit_higher;
+  bitmap_t    credit_allows;
+  assign chosen_index   = index_of(chosen_pkt);
+  assign chosen_highest = chosen_index > states_q[chosen_id].max_tx;
+  assign credit_higher  = credit_new_q > states_q[credit_id_q].credit;
+  assign credit_allows  = below(states_q[credit_id_q].credit) | credit_all_q;
 
-  bitmap_t all_new;
-  assign all_new     = below(submitted.packets);
+  function automatic stepped_t stepped(state_t state, steps_t steps, bitmap_t allows,
+                                       logic is_higher);
+    bitmap_t gone, arrived, marked;
+    gone          = chosen_pkt & {PacketsMax{steps.taken}};
+    state.waiting = state.waiting & ~gone;
+    state.sent    = state.sent | gone;
+    if (steps.taken && chosen_highest) state.max_tx = chosen_index;
+    // A peer is not believed that packets have come which were not sent (rule 12).
+    arrived           = delivered_pkts_q & state.sent & {PacketsMax{steps.delivered}};
+    state.progress    = state.progress || (arrived & state.undelivered) != '0;
+    state.undelivered = state.undelivered & ~arrived;
+    state.to_btx      = state.to_btx & ~arrived;
+    // Not what has arrived (homa-tr.md, E4), nor what is about to go.
+    marked        = credit_pkt_q & state.undelivered & ~state.waiting & {PacketsMax{steps.rtx}};
+    state.to_btx  = state.to_btx | marked;
+    stepped.sends = state.to_btx & allows & {PacketsMax{steps.update}};
+    if (steps.update && is_higher) state.credit = credit_new_q;
+    // Nothing waits for two things.
+    stepped.state = state;
+    if (room[Credit]) begin
+      stepped.state.to_btx  = state.to_btx & ~stepped.sends;
+      stepped.state.waiting = state.waiting | stepped.sends;
+    end
+  endfunction
+
+  function automatic steps_t steps_of(id_t id);
+    logic credits;
+    credits            = credit_same_q && credit_id_q == id;
+    steps_of.taken     = take_i && chosen_id == id;
+    steps_of.delivered = delivered_same_q && delivered_id_q == id;
+    steps_of.rtx       = credits && credit_rtx_q;
+    steps_of.update    = credits && credit_update_q;
+  endfunction
+
+  // The one that is submitted. Nothing of it can have arrived.
+  bitmap_t  all_new;
+  state_t   begun;
+  stepped_t begun_stepped;
+  logic     credits_new;
+  assign all_new     = below(packets(submit_msg_len_i));
   assign push_init   = submits && room[Init];
   assign pushed_init = '{id: free_id, pkts: all_new & below(Unasked), is_rtx: 1'b0};
+  assign credits_new = credit_valid_q && comes(credit_id_q, credit_name_q);
   always_comb begin
-    begun        = '0;
-    begun.credit = Unasked;
-    begun.to_btx = all_new & ~below(Unasked);
-    begun        = waits(begun, pushed_init.pkts, room[Init]);
+    begun             = '0;
+    begun.undelivered = all_new;
+    begun.credit      = Unasked;
+    begun.to_btx      = all_new & ~below(Unasked);
+    begun             = waits(begun, pushed_init.pkts, room[Init]);
   end
+  assign begun_stepped = stepped(begun, '{taken: 1'b0, delivered: 1'b0,
+                                          rtx: credits_new && credit_rtx_q,
+                                          update: credits_new && credit_update_q},
+                                 below(Unasked) | credit_all_q, credit_new_q > Unasked);
 
-  // A peer is not believed that packets have come which were not sent (rule 12).
-  state_t  answered;
-  bitmap_t arrived;
-  assign answered = after_submit(delivered_id);
-  assign arrived  = delivered_pkts_i & answered.sent;
+  // All others, and of these the one whose timer is looked at.
+  stepped_t [Ids-1:0] all_stepped;
+  ids_t               whole;
+  bitmap_t            credit_sends;
+  id_t                looked_id;
+  stepped_t           looked;
+  assign looked_id = now_i[IdW:1];
+  logic unused_sends;
+  assign unused_sends = ^looked.sends;
+  assign looked    = stepped(states_q[looked_id], steps_of(looked_id), credit_allows,
+                             credit_higher);
   always_comb begin
-    delivered           = answered;
-    delivered.delivered = answered.delivered | arrived;
-    delivered.to_btx    = answered.to_btx & ~arrived;
-    delivered.progress  = answered.progress || (arrived & ~answered.delivered) != '0;
-  end
-  assign delivered_whole = delivers && delivered.delivered == below(count_of(delivered_id));
-
-  packets_t credit_said;
-  bitmap_t  credit_all, credit_send;
-  assign credit_said = credit_new_credit_i > 16'(PacketsMax) ? packets_t'(PacketsMax)
-                                                             : packets_t'(credit_new_credit_i);
-  assign credit_all  = below(count_of(credit_id));
-  always_comb begin
-    raised = after_delivered(credit_id);
-    if (credit_rtx_i) begin
-      // Not what has arrived (homa-tr.md, E4), nor what is about to go.
-      raised.to_btx |= packet(credit_rtx_pkt_offset_i) & credit_all & ~raised.delivered
-                       & ~raised.waiting;
+    credit_sends = credits_new ? begun_stepped.sends : '0;
+    for (int unsigned i = 0; i < Ids; i++) begin
+      all_stepped[i] = stepped(states_q[i], steps_of(id_t'(i)), credit_allows, credit_higher);
+      whole[i]       = delivered_id_q == id_t'(i) && all_stepped[i].state.undelivered == '0;
+      if (!credits_new) credit_sends |= all_stepped[i].sends;
     end
-    if (credit_update_i && credit_said > raised.credit) raised.credit = credit_said;
   end
-  assign credit_send   = credit_update_i ? raised.to_btx & below(raised.credit) : '0;
-  assign credited      = waits(raised, credit_send, room[Credit]);
-  assign pushed_credit = '{id: credit_id, pkts: credit_send, is_rtx: credit_rtx_i};
-  assign push_credit   = credits && room[Credit] && pushed_credit.pkts != '0;
 
-  // Rule 15.
-  logic    moved, stuck;
+  logic cancels, delivered_whole, credits;
+  assign cancels = cancel_valid_i && (live_q[cancel_id_i] || (submits && free_id == cancel_id_i));
+  assign delivered_whole = delivered_same_q && lives(delivered_id_q) && whole != '0;
+  // What is over with this very packet has nothing left that credit could send.
+  assign credits       = (credit_same_q && lives(credit_id_q)) || credits_new;
+  assign pushed_credit = '{id: credit_id_q, pkts: credit_sends, is_rtx: credit_rtx_q};
+  assign push_credit   = credits && room[Credit] && credit_sends != '0;
+
+  // ---- Rule 15, of the message whose timer is looked at.
+  logic    due, times_out, gives_up, moved, stuck;
+  id_t     timeout_id;
   bitmap_t repeats, timeout_send;
+  state_t  late, repeated;
   always_comb begin
-    late          = after_credit(timeout_id);
+    late          = looked.state;
     moved         = late.max_tx > late.rtx_offset || late.progress;
     late.timeouts = moved ? '0 : late.timeouts + CountW'(1);
-    repeats       = below(packets_t'(late.rtx_offset) + 7'd1) & ~late.delivered
-                    & below(count_of(timeout_id));
+    repeats       = below(packets_t'(late.rtx_offset) + 7'd1) & late.undelivered;
     stuck         = repeats == '0 && late.max_tx <= late.rtx_offset && late.waiting == '0;
     // A lost GRANT or PULL with everything acknowledged: no packet is left that could be answered.
     timeout_send    = Probe && stuck ? lowest(late.to_btx) : repeats;
@@ -363,30 +419,42 @@ module packetization import nano_pkg::*; #(
   end
   assign repeated       = waits(late, timeout_send, room[Timeout]);
   assign gives_up       = times_out && MaxTimeouts != 0 && late.timeouts == CountW'(MaxTimeouts);
-  assign pushed_timeout = '{id: timeout_id, pkts: timeout_send & ~late.waiting, is_rtx: 1'b1};
+  assign pushed_timeout = '{id: looked_id, pkts: timeout_send & ~late.waiting, is_rtx: 1'b1};
   assign push_timeout   = times_out && !gives_up && room[Timeout] && pushed_timeout.pkts != '0;
 
-  logic [Ids-1:0] over;
   always_comb begin
-    over = '0;
-    if (cancels) over[cancel_id_i] = 1'b1;
-    if (delivered_whole) over[delivered_id] = 1'b1;
-    if (gives_up) over[timeout_id] = 1'b1;
-    live_d = live_q;
-    if (submits) live_d[free_id] = 1'b1;
-    live_d &= ~over;
+    for (int unsigned i = 0; i < Ids; i++) begin
+      if (free[i]) begin
+        states_d[i] = begun_stepped.state;
+      end else if (due && looked_id == id_t'(i)) begin
+        states_d[i] = repeated;
+      end else begin
+        states_d[i] = all_stepped[i].state;
+      end
+    end
   end
 
+  ids_t over;
+  always_comb begin
+    over = '0;
+    if (cancels) over |= only(cancel_id_i);
+    if (delivered_whole) over |= only(delivered_id_q);
+    if (gives_up) over |= only(looked_id);
+    live_d = (live_q | (free & {Ids{submits}})) & ~over;
+  end
+
+  // Of a message that is over all descriptors are stale.
   always_comb begin
     for (int unsigned q = 0; q < Queues; q++) begin
+      counts_d[q] = counts_q[q];
+      stale_d[q]  = stale_q[q];
       for (int unsigned i = 0; i < Ids; i++) begin
-        stale_d[q][i] = stale_q[q][i] - stale_t'(pop[q] && !alive[q] && front[q].id == id_t'(i));
-        fresh_d[q][i] = fresh_q[q][i] - packets_t'(pop[q] && alive[q] && front[q].id == id_t'(i))
-                        + packets_t'(push[q] && pushed[q].id == id_t'(i));
-        if (over[i]) begin
-          stale_d[q][i] = stale_d[q][i] + stale_t'(fresh_d[q][i]);
-          fresh_d[q][i] = '0;
-        end
+        logic leaves, enters;
+        leaves = pop[q] && front[q].id == id_t'(i);
+        enters = push[q] && pushed[q].id == id_t'(i);
+        if (leaves != enters) counts_d[q][i] += enters ? count_t'(1) : '1;
+        if (leaves && !alive[q]) stale_d[q][i] -= count_t'(1);
+        if (over[i]) stale_d[q][i] = counts_d[q][i];
       end
     end
   end
@@ -395,42 +463,52 @@ module packetization import nano_pkg::*; #(
     .clk_i, .rst_ni, .now_i,
     .restart_valid_i(1'b0), .restart_id_i('0),
     .start_valid_i(submits), .start_id_i(free_id),
-    .cancel_valid_i({cancels, delivered_whole}), .cancel0_id_i(delivered_id),
+    .cancel_valid_i({cancels, delivered_whole}), .cancel0_id_i(delivered_id_q),
     .cancel1_id_i(cancel_id_i),
-    .fire_valid_o(times_out), .fire_id_o(timeout_id), .again_i(times_out && !gives_up)
+    .due_o(due), .fire_valid_o(times_out), .fire_id_o(timeout_id), .again_i(times_out && !gives_up)
   );
 
+  logic [15:0] unused_ptr;
+  logic [BufW-1:0] buffer_free;
   buffers #(.Classes(Classes), .ClassBytes(ClassBytes), .ClassBuffers(ClassBuffers)) u_buffers (
     .clk_i, .rst_ni,
     .take_len_i(submit_msg_len_i), .take_ready_o(buffer_ready), .take_index_o(buffer_free),
     .take_ptr_o(submitted.buf_ptr), .take_class_o(submitted.size_class), .take_i(submits),
+    .of_index_i('0), .of_ptr_o(unused_ptr),
     .give_i({cancels, gives_up, delivered_whole}),
-    .give0_index_i(messages_q[delivered_id].buffer),
-    .give1_index_i(messages_q[timeout_id].buffer),
-    .give2_index_i(submits && cancel_id_i == free_id ? buffer_free
-                                                     : messages_q[cancel_id_i].buffer)
+    .give0_index_i(buffers_q[delivered_id_q]),
+    .give1_index_i(buffers_q[looked_id]),
+    .give2_index_i(submits && cancel_id_i == free_id ? buffer_free : buffers_q[cancel_id_i])
   );
 
   assign done_valid_o    = delivered_whole;
-  assign done_id_o       = delivered_whole ? delivered_id : '0;
+  assign done_id_o       = delivered_whole ? delivered_id_q : '0;
   assign gave_up_valid_o = gives_up;
   assign gave_up_id_o    = gives_up ? timeout_id : '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      live_q <= '0;
+      live_q           <= '0;
+      prio_same_q      <= 1'b0;
+      delivered_same_q <= 1'b0;
+      credit_same_q    <= 1'b0;
+      credit_valid_q   <= 1'b0;
       for (int unsigned q = 0; q < Queues; q++) begin
-        begun_q[q] <= '0;
-        for (int unsigned i = 0; i < Ids; i++) begin
-          stale_q[q][i] <= '0;
-          fresh_q[q][i] <= '0;
-        end
+        begun_q[q]     <= '0;
+        counts_q[q]    <= '0;
+        stale_q[q]     <= '0;
+        has_stale_q[q] <= '0;
       end
     end else begin
-      live_q  <= live_d;
-      stale_q <= stale_d;
-      fresh_q <= fresh_d;
+      live_q           <= live_d;
+      stale_q          <= stale_d;
+      counts_q         <= counts_d;
+      prio_same_q      <= has_name(prio_id, prio_name);
+      delivered_same_q <= delivered_valid_i && has_name(delivered_id, delivered_name);
+      credit_same_q    <= credit_valid_i && has_name(credit_id, credit_name);
+      credit_valid_q   <= credit_valid_i;
       for (int unsigned q = 0; q < Queues; q++) begin
+        for (int unsigned i = 0; i < Ids; i++) has_stale_q[q][i] <= stale_d[q][i] != '0;
         if (pop[q]) begin
           begun_q[q] <= '0;
         end else if (taken[q]) begin
@@ -440,16 +518,32 @@ module packetization import nano_pkg::*; #(
       take_what_is_there: assert (!take_i || has_data_o);
       a_message_has_bytes: assert (!submit_valid_i || submit_msg_len_i != '0);
       waits_once: assert (!take_i || (states_q[chosen_id].waiting & chosen_pkt) != '0);
-      waits_for_one_thing: assert (!credits || (credit_send & raised.waiting) == '0);
+      waits_for_one_thing: assert (!live_q[looked_id]
+                                   || (looked.state.to_btx & looked.state.waiting) == '0);
       fires_alive: assert (!times_out || live_q[timeout_id]);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    for (int unsigned i = 0; i < Ids; i++) begin
-      states_q[i] <= times_out && timeout_id == id_t'(i) ? repeated : after_credit(id_t'(i));
-    end
+    states_q         <= states_d;
+    prio_id_q        <= prio_id;
+    prio_name_q      <= prio_name;
+    delivered_id_q   <= delivered_id;
+    delivered_pkts_q <= delivered_pkts_i;
+    credit_id_q      <= credit_id;
+    credit_name_q    <= credit_name;
+    credit_rtx_q     <= credit_rtx_i;
+    credit_update_q  <= credit_update_i;
+    credit_pkt_q     <= packet(credit_rtx_pkt_offset_i);
+    credit_all_q     <= below(credit_said);
+    credit_new_q     <= credit_said;
     if (submits) messages_q[free_id] <= submitted;
+    for (int unsigned i = 0; i < Ids; i++) begin
+      if (submits && free[i]) begin
+        names_q[i]   <= submitted_name;
+        buffers_q[i] <= buffer_free;
+      end
+    end
   end
 
 endmodule

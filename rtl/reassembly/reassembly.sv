@@ -57,109 +57,119 @@ module reassembly import nano_pkg::*; #(
     for (int unsigned c = 0; c < Classes; c++) total += ClassBuffers[32*c +: 32];
   endfunction
 
-  // The request.
-  logic        valid_q, mark_q, granted_valid_q;
-  logic [63:0] key_q;
-  logic [15:0] len_q;
-  logic [7:0]  offset_q;
-  logic [31:0] now_q;
+  // The request, what follows from it alone, and which messages have its key. A key never changes
+  // while its message lives, and none begins in the cycle before the step.
+  logic           valid_q, mark_q, possible_q, granted_valid_q;
+  logic [63:0]    key, key_q;
+  logic [15:0]    len_q;
+  logic [7:0]     offset_q;
+  logic [31:0]    now_q;
   logic [IdW-1:0] granted_id_q;
+  packets_t       said_q;
+  logic [Ids-1:0] same_q;
 
-  // Messages.
-  logic [Ids-1:0] live_q;
-  // All of them are compared at once.
-  logic [Ids-1:0][63:0] keys_q;
-  bitmap_t        received_q [Ids];
-  packets_t       packets_q [Ids];
-  logic [BufW-1:0] buffers_q [Ids];
-  logic [15:0]    ptrs_q [Ids];
+  // Messages. Flip-flops: all keys are compared at once, and any message is changed in a cycle.
+  logic [Ids-1:0]           live_q;
+  logic [Ids-1:0][63:0]     keys_q;
+  // The packets that have not arrived.
+  bitmap_t [Ids-1:0]        missing_q;
+  // Whether any has.
+  logic [Ids-1:0]           touched_q;
+  packets_t [Ids-1:0]       packets_q;
+  logic [Ids-1:0][BufW-1:0] buffers_q;
+
+  assign key = {src_ip_i, src_context_i, tx_msg_id_i};
 
   // Whose it is. Keys of live messages differ.
+  logic [Ids-1:0] hits, free, chosen;
   logic           known, room;
-  logic [IdW-1:0] known_id, free_id;
+  assign hits   = live_q & same_q;
+  assign known  = hits != '0;
+  assign free   = ~live_q & (live_q + Ids'(1));
+  assign room   = free != '0;
+  assign chosen = known ? hits : free;
+
+  // What that message has: zero if there is none.
+  bitmap_t         had_missing;
+  packets_t        had_packets;
+  logic [BufW-1:0] had_buffer;
+  logic [IdW-1:0]  id;
   always_comb begin
-    known    = 1'b0;
-    known_id = '0;
-    room     = 1'b0;
-    free_id  = '0;
-    for (int unsigned i = Ids; i > 0; i--) begin
-      if (live_q[i-1] && keys_q[i-1] == key_q) begin
-        known    = 1'b1;
-        known_id = IdW'(i - 1);
-      end
-      if (!live_q[i-1]) begin
-        room    = 1'b1;
-        free_id = IdW'(i - 1);
-      end
+    had_missing = '0;
+    had_packets = '0;
+    had_buffer  = '0;
+    id          = '0;
+    for (int unsigned i = 0; i < Ids; i++) begin
+      had_missing |= missing_q[i] & {PacketsMax{hits[i]}};
+      had_packets |= packets_q[i] & {$bits(packets_t){hits[i]}};
+      had_buffer  |= buffers_q[i] & {BufW{hits[i]}};
+      id          |= IdW'(i) & {IdW{chosen[i]}};
     end
   end
 
-  logic            possible, was_delivered, was_broken_off, done, begins, ok, complete;
+  logic            was_delivered, was_broken_off, done, begins, ok, complete;
   logic            buffer_ready;
   logic [BufW-1:0] buffer_free, buffer;
-  logic [15:0]     buffer_ptr;
-  logic [IdW-1:0]  id;
-  packets_t        said, count;
-  bitmap_t         had, mask, has;
+  packets_t        count;
+  bitmap_t         missed, arrives, left;
+  logic            is_new, touched;
 
-  assign said     = packets(len_q);
-  assign possible = valid_q && len_q != '0 && offset_q < 8'(said);
-  assign done     = possible && !known && was_delivered;
-  assign begins   = possible && !known && !was_delivered && !was_broken_off && room
+  assign done     = possible_q && !known && was_delivered;
+  assign begins   = possible_q && !known && !was_delivered && !was_broken_off && room
                     && buffer_ready;
-  assign ok       = begins || (possible && known);
-  assign id       = known ? known_id : free_id;
+  assign ok       = begins || (possible_q && known);
 
   // A message has as many packets as its first one says (rule 17).
-  assign count    = known ? packets_q[known_id] : said;
-  assign had      = known ? received_q[known_id] : '0;
-  assign mask     = mark_q ? packet(offset_q) & below(count) : '0;
-  assign has      = had | mask;
-  assign complete = ok && has == below(count);
-  assign buffer   = known ? buffers_q[known_id] : buffer_free;
+  assign count    = known ? had_packets : said_q;
+  assign missed   = known ? had_missing : below(said_q);
+  assign arrives  = mark_q ? packet(offset_q) : '0;
+  assign left     = missed & ~arrives;
+  assign complete = ok && left == '0;
+  assign is_new   = (missed & arrives) != '0;
+  assign touched  = is_new || (hits & touched_q) != '0;
+  assign buffer   = known ? had_buffer : buffer_free;
 
-  // The first packet that is missing: how many ones are below the lowest zero.
-  logic [8:0] ack_no;
-  always_comb begin
-    ack_no = 9'(PacketsMax);
-    for (int unsigned i = PacketsMax; i > 0; i--) begin
-      if (!has[i-1]) ack_no = 9'(i - 1);
-    end
-  end
+  // The first packet that is missing.
+  packets_t ack_no;
+  assign ack_no = left == '0 ? count : packets_t'(first_of(left));
 
+  // The message whose timer is looked at in this step.
   logic           expires;
-  logic [IdW-1:0] expired_id;
+  logic [IdW-1:0] expired_id, looked_id;
+  assign looked_id = now_q[IdW:1];
+  logic unused_due;
   timers #(.Ids(Ids), .TimeoutCycles(TimeoutCycles)) u_timers (
     .clk_i, .rst_ni, .now_i(now_q),
     .restart_valid_i(granted_valid_q), .restart_id_i(granted_id_q),
     .start_valid_i(ok), .start_id_i(id),
     .cancel_valid_i({1'b0, complete}), .cancel0_id_i(id), .cancel1_id_i('0),
-    .fire_valid_o(expires), .fire_id_o(expired_id), .again_i(1'b0)
+    .due_o(unused_due), .fire_valid_o(expires), .fire_id_o(expired_id), .again_i(1'b0)
   );
 
-  logic [7:0] unused_class;
+  // Where a message's payload belongs follows from its buffer.
+  logic [15:0] buffer_ptr, unused_ptr;
+  logic [7:0]  unused_class;
   buffers #(.Classes(Classes), .ClassBytes(ClassBytes), .ClassBuffers(ClassBuffers)) u_buffers (
     .clk_i, .rst_ni,
     .take_len_i(len_q), .take_ready_o(buffer_ready), .take_index_o(buffer_free),
-    .take_ptr_o(buffer_ptr), .take_class_o(unused_class), .take_i(begins),
+    .take_ptr_o(unused_ptr), .take_class_o(unused_class), .take_i(begins),
+    .of_index_i(buffer), .of_ptr_o(buffer_ptr),
     .give_i({1'b0, expires, complete}),
-    .give0_index_i(buffer), .give1_index_i(buffers_q[expired_id]), .give2_index_i('0)
+    .give0_index_i(buffer), .give1_index_i(buffers_q[looked_id]), .give2_index_i('0)
   );
 
   if (Remember == 0) begin : gen_nothing
     assign was_delivered  = 1'b0;
     assign was_broken_off = 1'b0;
   end else begin : gen_remembered
-    logic [63:0] find_key;
-    assign find_key = {src_ip_i, src_context_i, tx_msg_id_i};
     remembered #(.Places(Remember)) u_delivered (
-      .clk_i, .rst_ni, .find_key_i(find_key), .found_o(was_delivered),
+      .clk_i, .rst_ni, .find_key_i(key), .found_o(was_delivered),
       .insert_i(complete), .insert_key_i(key_q)
     );
     // Of one of which nothing had arrived, no sender has heard anything: it may begin anew.
     remembered #(.Places(Remember)) u_broken_off (
-      .clk_i, .rst_ni, .find_key_i(find_key), .found_o(was_broken_off),
-      .insert_i(expires && received_q[expired_id] != '0), .insert_key_i(keys_q[expired_id])
+      .clk_i, .rst_ni, .find_key_i(key), .found_o(was_broken_off),
+      .insert_i(expires && touched_q[looked_id]), .insert_key_i(keys_q[looked_id])
     );
   end
 
@@ -173,23 +183,32 @@ module reassembly import nano_pkg::*; #(
       valid_q         <= valid_i;
       granted_valid_q <= granted_valid_i;
       now_q           <= now_i;
-      if (ok) live_q[id] <= !complete;
-      if (expires) live_q[expired_id] <= 1'b0;
+      for (int unsigned i = 0; i < Ids; i++) begin
+        if (ok && chosen[i]) live_q[i] <= !complete;
+        if (expires && looked_id == IdW'(i)) live_q[i] <= 1'b0;
+      end
     end
   end
 
   always_ff @(posedge clk_i) begin
     mark_q       <= mark_received_i;
-    key_q        <= {src_ip_i, src_context_i, tx_msg_id_i};
+    key_q        <= key;
     len_q        <= msg_len_i;
     offset_q     <= pkt_offset_i;
     granted_id_q <= granted_id_i;
-    if (ok) received_q[id] <= has;
-    if (begins) begin
-      keys_q[id]    <= key_q;
-      packets_q[id] <= said;
-      buffers_q[id] <= buffer_free;
-      ptrs_q[id]    <= buffer_ptr;
+    said_q       <= packets(msg_len_i);
+    possible_q   <= valid_i && msg_len_i != '0 && pkt_offset_i < 8'(packets(msg_len_i));
+    for (int unsigned i = 0; i < Ids; i++) begin
+      same_q[i] <= keys_q[i] == key;
+      if (ok && chosen[i]) begin
+        missing_q[i] <= left;
+        touched_q[i] <= touched;
+      end
+      if (begins && free[i]) begin
+        keys_q[i]    <= key_q;
+        packets_q[i] <= said_q;
+        buffers_q[i] <= buffer_free;
+      end
     end
   end
 
@@ -212,11 +231,11 @@ module reassembly import nano_pkg::*; #(
       fail_o        <= valid_q && !ok && !done;
       rx_msg_id_o   <= ok ? 16'(id) : '0;
       is_new_msg_o  <= begins;
-      is_new_pkt_o  <= ok && (!mark_q || (had & mask) != mask || begins);
+      is_new_pkt_o  <= ok && (!mark_q || is_new);
       is_last_pkt_o <= complete || done;
-      ack_no_o      <= done ? 9'(said) : (ok ? ack_no : '0);
+      ack_no_o      <= done ? 9'(said_q) : (ok ? 9'(ack_no) : '0);
       is_done_o     <= done;
-      buf_ptr_o     <= !ok ? '0 : (known ? ptrs_q[known_id] : buffer_ptr);
+      buf_ptr_o     <= ok ? buffer_ptr : '0;
       two_cycles_apart: assert (!(valid_i && valid_q));
       free_what_lives: assert (!expires || live_q[expired_id]);
       not_both: assert (!(ok && expires && id == expired_id));

@@ -1,9 +1,10 @@
 // Messages that are over, so that a packet that comes again does not begin them anew (docs/nic.md,
 // rules 16 and 18; C9). A table of sets with up to four ways, which are replaced in turn.
 //
-// `found_o` is about the key of the cycle before, and knows what has been inserted until then. A
-// key that is inserted is not in the table: its message has just been alive, and a message that is
-// found here does not begin. So C9's rule that no key stands here twice needs no search.
+// `found_o` is about the key of the cycle before, and knows what has been inserted until then,
+// although what is inserted is written a cycle later. A key that is inserted is not in the table:
+// its message has just been alive, and a message that is found here does not begin. So C9's rule
+// that no key stands here twice needs no search.
 module remembered #(
   // Places, a power of two.
   parameter int unsigned Places = 1024
@@ -36,43 +37,62 @@ module remembered #(
   endfunction
 
   logic [63:0] keys_q [Sets*Ways];
-  // The way of each set that is filled next, and whether all have been filled once.
-  way_t            next_q [Sets];
-  logic [Sets-1:0] full_q;
+  // The way of each set that is filled next, and whether all have been filled once: zeros in a set
+  // in which nothing is yet, so that the memory needs no reset.
+  typedef struct packed {
+    logic full;
+    way_t next;
+  } fill_t;
+  fill_t           fill_q [Sets];
+  logic [Sets-1:0] begun_q;
 
-  set_t            find_set, insert_set;
-  way_t            insert_way;
-  logic            last_way;
+  function automatic fill_t fill_of(set_t set);
+    return begun_q[set] ? fill_q[set] : '0;
+  endfunction
+
+  // What is inserted.
+  logic        insert_q;
+  logic [63:0] insert_key_q;
+  set_t        insert_set_q;
+  fill_t       old, fresh;
+  assign old        = fill_of(insert_set_q);
+  assign fresh.full = old.full || old.next == way_t'(Ways - 1);
+  assign fresh.next = old.next == way_t'(Ways - 1) ? '0 : old.next + way_t'(1);
+
+  // What is looked for.
+  set_t            find_set, find_set_q;
+  fill_t           find_fill;
   logic [63:0]     find_key_q;
   logic [63:0]     read_q [Ways];
-  logic [Ways-1:0] valid, valid_q, same;
+  logic [Ways-1:0] valid_q, same;
+  assign find_set  = set_of(find_key_i);
+  assign find_fill = fill_of(find_set);
 
-  assign find_set   = set_of(find_key_i);
-  assign insert_set = set_of(insert_key_i);
-  assign insert_way = next_q[insert_set];
-  assign last_way   = insert_way == way_t'(Ways - 1);
-
-  // The way that is being filled is read as it will be.
-  logic [Ways-1:0] filled;
+  // A way is read as it is with what is written in the cycle of the read; what is written in the
+  // cycle after has come in the cycle of the read.
+  logic [Ways-1:0] writes, filled, replaced;
+  logic            same_inserted;
   always_comb begin
+    same_inserted = insert_q && insert_key_q == find_key_q;
     for (int unsigned w = 0; w < Ways; w++) begin
-      filled[w] = insert_i && insert_set == find_set && insert_way == way_t'(w);
-      valid[w]  = filled[w] || full_q[find_set] || way_t'(w) < next_q[find_set];
-      same[w]   = valid_q[w] && read_q[w] == find_key_q;
+      writes[w]   = insert_q && old.next == way_t'(w);
+      filled[w]   = writes[w] && insert_set_q == find_set;
+      replaced[w] = writes[w] && insert_set_q == find_set_q;
+      same[w]     = valid_q[w] && !replaced[w] && read_q[w] == find_key_q;
     end
   end
-  assign found_o = same != '0;
+  assign found_o = same != '0 || same_inserted;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      full_q  <= '0;
-      valid_q <= '0;
-      for (int unsigned s = 0; s < Sets; s++) next_q[s] <= '0;
+      begun_q  <= '0;
+      valid_q  <= '0;
+      insert_q <= 1'b0;
     end else begin
-      valid_q <= valid;
-      if (insert_i) begin
-        next_q[insert_set] <= last_way ? '0 : insert_way + way_t'(1);
-        full_q[insert_set] <= full_q[insert_set] || last_way;
+      insert_q <= insert_i;
+      if (insert_q) begun_q[insert_set_q] <= 1'b1;
+      for (int unsigned w = 0; w < Ways; w++) begin
+        valid_q[w] <= filled[w] || find_fill.full || way_t'(w) < find_fill.next;
       end
     end
   end
@@ -82,11 +102,17 @@ module remembered #(
   endfunction
 
   always_ff @(posedge clk_i) begin
-    find_key_q <= find_key_i;
+    insert_key_q <= insert_key_i;
+    insert_set_q <= set_of(insert_key_i);
+    find_key_q   <= find_key_i;
+    find_set_q   <= find_set;
     for (int unsigned w = 0; w < Ways; w++) begin
-      read_q[w] <= filled[w] ? insert_key_i : keys_q[place(find_set, w)];
+      read_q[w] <= filled[w] ? insert_key_q : keys_q[place(find_set, w)];
     end
-    if (insert_i) keys_q[place(insert_set, 32'(insert_way))] <= insert_key_i;
+    if (insert_q) begin
+      keys_q[place(insert_set_q, 32'(old.next))] <= insert_key_q;
+      fill_q[insert_set_q] <= fresh;
+    end
   end
 
 endmodule

@@ -23,6 +23,8 @@ module timers #(
   input  logic [1:0]     cancel_valid_i,
   input  logic [IdW-1:0] cancel0_id_i,
   input  logic [IdW-1:0] cancel1_id_i,
+  // A timer that is looked at in this cycle is past its deadline, whatever happens to it.
+  output logic           due_o,
   output logic           fire_valid_o,
   output logic [IdW-1:0] fire_id_o,
   // The timer that fires starts again.
@@ -65,7 +67,8 @@ module timers #(
   assign look = !now_i[0];
   assign slot = now_i[IdW:1];
   assign late = now - deadline_q[slot];
-  assign fire = look && running_q[slot] && !late[TimeW-1] && !begun[slot] && !ended[slot];
+  assign due_o = look && running_q[slot] && !late[TimeW-1];
+  assign fire = due_o && !begun[slot] && !ended[slot];
   assign fire_valid_o = fire;
   assign fire_id_o    = fire ? slot : '0;
 
@@ -79,10 +82,10 @@ module timers #(
     end
   end
 
-  // All that begins in a cycle has the same deadline.
+  // All that begins in a cycle has the same deadline; what ends has none that matters.
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < Ids; i++) begin
-      if (begun[i] || (fire && slot == IdW'(i))) deadline_q[i] <= deadline;
+      if (begun[i] || (due_o && slot == IdW'(i))) deadline_q[i] <= deadline;
     end
   end
 

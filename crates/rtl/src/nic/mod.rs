@@ -33,6 +33,9 @@ const BEAT: u32 = 64;
 const INGRESS: usize = 0;
 const EGRESS: usize = 1;
 
+/// Packetization is told what a packet says so many cycles before it counts.
+const EARLY: u64 = 1;
+
 /// What a NIC cannot be made of.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NicError {

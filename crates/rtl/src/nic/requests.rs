@@ -96,15 +96,20 @@ impl<'a> Top<'a> {
         }))
     }
 
-    /// A request of the ingress pipeline to the sending side, when it takes effect: valid, and its
-    /// arguments.
+    /// A request of the ingress pipeline to the sending side, `early` cycles before it takes
+    /// effect: valid, and its arguments.
     pub(super) fn effect(
         &mut self,
         kind: &str,
         method: &str,
+        early: u64,
     ) -> Result<Option<Vec<String>>, NicError> {
         let Some(asked) = self.asked(INGRESS, kind, method, None)? else { return Ok(None) };
-        let by = in_time(kind, asked.cycle, u64::from(self.config.ingress_cycles))?;
+        let by = in_time(
+            kind,
+            asked.cycle,
+            u64::from(self.config.ingress_cycles).saturating_sub(early),
+        )?;
         let mut values = vec![(asked.valid, 1)];
         for arg in asked.args {
             let width = self.width(INGRESS, arg.strip_prefix("in_").unwrap_or(&arg));

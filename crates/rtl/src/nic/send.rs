@@ -4,7 +4,7 @@ use p4::ir;
 
 use super::requests::spare;
 use super::top::{Top, classes};
-use super::{BEAT, EGRESS, NicError};
+use super::{BEAT, EARLY, EGRESS, NicError};
 use crate::record::Port;
 
 impl Top<'_> {
@@ -19,7 +19,7 @@ impl Top<'_> {
         if let Some(second) = instances.get(1) {
             return Err(NicError::Twice(ir::called(&self.program.externs[second.index()])));
         }
-        let grant = self.effect("TxMsgPrio", "grant")?;
+        let grant = self.effect("TxMsgPrio", "grant", EARLY)?;
         let read = self.asked(EGRESS, "TxMsgPrio", "read", None)?;
         let zeros = || vec!["1'b0".to_owned(), "16'd0".into(), "16'd0".into(), "8'd0".into()];
         let grant = grant.unwrap_or_else(zeros);
@@ -32,6 +32,9 @@ impl Top<'_> {
             return Ok(());
         }
         self.wire("prio", 8);
+        let valid = self.later(&grant[0], 1, EARLY);
+        let granted = self.later(&format!("prio_tx_msg_id[{}:0]", id - 1), id, EARLY);
+        let prio = self.later(&grant[3], 8, EARLY);
         let cycle = read.as_ref().map_or(0, |read| read.cycle);
         let asked = read.as_ref().map_or_else(
             || "'0), .read_tx_msg_id_i('0), .read_update_i('0), .read_prio_i('0".to_owned(),
@@ -44,11 +47,8 @@ impl Top<'_> {
         );
         self.line(format!(
             "tx_msg_prio #(.Ids({tx}), .ReadCycles({cycle})) u_prio (\n    .clk_i, .rst_ni,\n    \
-             .grant_valid_i({} && prio_live), .grant_id_i(prio_tx_msg_id[{}:0]), \
-             .grant_prio_i({}),\n    .read_valid_i({asked}), .prio_o(prio)\n  );",
-            grant[0],
-            id - 1,
-            grant[3]
+             .grant_valid_i({valid} && prio_live), .grant_id_i({granted}), \
+             .grant_prio_i({prio}),\n    .read_valid_i({asked}), .prio_o(prio)\n  );"
         ));
         match read.as_ref().and_then(|read| read.results.first()) {
             Some(input) => drop(self.into[EGRESS].insert(input.clone(), "prio".into())),
@@ -122,7 +122,8 @@ impl Top<'_> {
         prefix: &str,
         names: &[&str],
     ) -> Result<Vec<String>, NicError> {
-        let values = self.effect(kind, "")?.unwrap_or_else(|| vec!["'0".into(); names.len()]);
+        let values =
+            self.effect(kind, "", EARLY)?.unwrap_or_else(|| vec!["'0".into(); names.len()]);
         let pairs = names.iter().zip(values);
         Ok(pairs.map(|(name, value)| format!(".{prefix}_{name}_i({value})")).collect())
     }
@@ -131,7 +132,7 @@ impl Top<'_> {
         self.line("// The packet generator (C8).");
         let mut ports = Vec::new();
         for kind in ["ack", "nack", "ctrl", "grant"] {
-            let asked = self.effect(&format!("{kind}_pkt"), "")?;
+            let asked = self.effect(&format!("{kind}_pkt"), "", 0)?;
             let (valid, packet) = match asked {
                 // The notes behind the first fourteen are for programs that set flows.
                 Some(values) => {

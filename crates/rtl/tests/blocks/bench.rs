@@ -81,6 +81,40 @@ impl Values<'_> {
     }
 }
 
+/// A model of a block that is told some inputs a cycle before the cycle in which they count.
+pub(crate) struct Ahead<M> {
+    model: M,
+    /// These inputs.
+    ports: &'static [&'static str],
+    /// What is 1 before the first cycle that counts.
+    idle: &'static str,
+    /// The cycle before.
+    last: Option<(Record, Record)>,
+}
+
+impl<M> Ahead<M> {
+    pub(crate) const fn new(model: M, ports: &'static [&'static str], idle: &'static str) -> Self {
+        Self { model, ports, idle, last: None }
+    }
+}
+
+impl<M: Model> Model for Ahead<M> {
+    fn cycle(&mut self, inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
+        let (ins, outs) = (inputs.layout, outputs.layout);
+        let mut from = Values { layout: ins, record: ins.zero() };
+        let mut to = Values { layout: outs, record: outs.zero() };
+        self.model.cycle(&mut from, &mut to);
+        match self.last.take() {
+            Some(last) => (inputs.record, outputs.record) = last,
+            None => outputs.set(self.idle, 1u8),
+        }
+        for port in self.ports {
+            inputs.set_words(port, ins.get_words(&from.record, ins.port(port)));
+        }
+        self.last = Some((from.record, to.record));
+    }
+}
+
 /// Where a block and its model part, or what ended the simulation.
 enum Difference {
     Port { cycle: u64, port: String, expected: String, found: String },

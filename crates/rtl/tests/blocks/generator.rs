@@ -37,14 +37,18 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("fifo", "write_q <= second + PtrW'(kept_o[1]);", "write_q <= second;"),
     Mutant::new(
         "fifo",
-        "room_o    = left < (PtrW+1)'(Depth);",
-        "room_o    = left < (PtrW+1)'(Depth - 1);",
+        "room_o    = pop_i || count_q != (PtrW+1)'(Depth);",
+        "room_o    = pop_i || count_q < (PtrW+1)'(Depth - 1);",
     ),
     Mutant::new(
         "fifo",
-        "room_o    = left < (PtrW+1)'(Depth);",
-        "room_o    = count_q < (PtrW+1)'(Depth);",
+        "room_o    = pop_i || count_q != (PtrW+1)'(Depth);",
+        "room_o    = count_q != (PtrW+1)'(Depth);",
     ),
+    // The front: the next one is not there, or another's.
+    Mutant::new("fifo", "stays = pop_i ? more : valid_q;", "stays = pop_i ? valid_q : valid_q;"),
+    Mutant::new("fifo", "(kept_o[0] ? data0_i : data1_i);", "data0_i;"),
+    Mutant::new("fifo", "stays ? places_q[read_q + PtrW'(1)]", "stays ? places_q[read_q]"),
     Mutant::new(
         "fifo",
         "left + (PtrW+1)'(kept_o[0]) < (PtrW+1)'(Depth);",

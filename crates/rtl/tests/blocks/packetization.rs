@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::bench::{Block, Case, Forbidden, Model, Mutant, Rng, Values};
+use crate::bench::{Ahead, Block, Case, Forbidden, Model, Mutant, Rng, Values};
 use crate::law::{Buffer, Buffers, below, class_parameters, look, packets};
 use crate::meta::{BITS, Meta};
 
@@ -10,11 +10,11 @@ use crate::meta::{BITS, Meta};
 // of it is left to be sent), and what waits left in what credit sends (nothing waits for two
 // things).
 const MUTANTS: &[Mutant] = &[
-    // A stale copy: a timeout does not see the credit of its cycle.
+    // A stale copy: a timeout does not see what its cycle does.
     Mutant::new(
         "packetization",
-        "late          = after_credit(timeout_id);",
-        "late          = after_delivered(timeout_id);",
+        "late          = looked.state;",
+        "late          = states_q[looked_id];",
     ),
     // What has no place in its queue is lost, or waits there all the same.
     Mutant::new(
@@ -24,11 +24,20 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new(
         "packetization",
-        "= waits(raised, credit_send, room[Credit]);",
-        "= waits(raised, credit_send, 1'b1);",
+        "    if (room[Credit]) begin\n      stepped",
+        "    if (1'b1) begin\n      stepped",
     ),
     // A cancelled message lives on, its buffer is another's.
-    Mutant::new("packetization", " && !(cancel_valid_i && id == cancel_id_i)", ""),
+    Mutant::new(
+        "packetization",
+        "return live_q[id] && !(cancel_valid_i && id == cancel_id_i);",
+        "return live_q[id];",
+    ),
+    Mutant::new(
+        "packetization",
+        "name == submitted_name\n           && !(cancel_valid_i && id == cancel_id_i);",
+        "name == submitted_name;",
+    ),
     Mutant::new(
         "packetization",
         "submits && cancel_id_i == free_id ? buffer_free",
@@ -39,16 +48,16 @@ const MUTANTS: &[Mutant] = &[
     // Descriptors: stale ones are sent, live ones dropped, the front's last packet twice or never.
     Mutant::new(
         "packetization",
-        "alive[q] = any[q] && stale_q[q][front[q].id] == '0;",
+        "alive[q] = any[q] && !has_stale_q[q][front[q].id];",
         "alive[q] = any[q];",
     ),
     Mutant::new(
         "packetization",
-        "stale_d[q][i] = stale_d[q][i] + stale_t'(fresh_d[q][i]);",
-        "stale_d[q][i] = stale_d[q][i] + stale_t'(fresh_q[q][i]);",
+        "if (over[i]) stale_d[q][i] = counts_d[q][i];",
+        "if (over[i]) stale_d[q][i] = counts_q[q][i];",
     ),
-    Mutant::new("packetization", "          fresh_d[q][i] = '0;", ""),
-    Mutant::new("packetization", "chosen_last = chosen_left == chosen_pkt;", "chosen_last = 1'b1;"),
+    Mutant::new("packetization", "if (leaves != enters) counts_d", "if (enters) counts_d"),
+    Mutant::new("packetization", "chosen_last = left[q-1] == first[q-1];", "chosen_last = 1'b1;"),
     Mutant::new(
         "packetization",
         "          begun_q[q] <= '0;\n        end else if",
@@ -75,15 +84,15 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new(
         "packetization",
-        "packet_o.tx_msg_id   = {messages_q[chosen_id].generation, chosen_id};",
+        "packet_o.tx_msg_id   = {names_q[chosen_id].generation, chosen_id};",
         "packet_o.tx_msg_id   = 16'(chosen_id);",
     ),
-    Mutant::new("packetization", "if (index_of(chosen_pkt) > states_q[chosen_id].max_tx)", ""),
+    Mutant::new("packetization", "steps.taken && chosen_highest", "steps.taken"),
     // Submission.
     Mutant::new(
         "packetization",
-        "submit_ready_o = id_free && buffer_ready;",
-        "submit_ready_o = id_free;",
+        "submit_ready_o = free != '0 && buffer_ready;",
+        "submit_ready_o = free != '0;",
     ),
     Mutant::new(
         "packetization",
@@ -91,54 +100,56 @@ const MUTANTS: &[Mutant] = &[
         "RttPkts < PacketsMax ? RttPkts - 1",
     ),
     // Names: a message that is over, another's context, another generation.
-    Mutant::new("packetization", " && context_of == src_context;", ";"),
-    Mutant::new("packetization", "&& generation == tx_msg_id[15:IdW]", ""),
-    Mutant::new("packetization", "return (live_q[id] || is_new)", "return (1'b1)"),
-    Mutant::new("packetization", "is_new     = submits && id == free_id;", "is_new     = 1'b0;"),
+    Mutant::new(
+        "packetization",
+        "    return name == (submits",
+        "    return submitted_name == (submits",
+    ),
+    Mutant::new(
+        "packetization",
+        "prio_name.src_context      = prio_src_context_i",
+        "prio_name.src_context      = names_q[prio_id].src_context",
+    ),
+    Mutant::new("packetization", "return live_q[id] &&", "return"),
+    Mutant::new(
+        "packetization",
+        "return name == (submits && free_id == id ? submitted_name : names_q[id]);",
+        "return name == names_q[id];",
+    ),
+    Mutant::new("packetization", "return submits && id == free_id &&", "return 1'b0 &&"),
+    Mutant::new("packetization", "credit_valid_q && comes(credit_id_q, credit_name_q)", "1'b0"),
     // Delivered: the guard, the clear of what waits for credit, what is over gets credit.
+    Mutant::new("packetization", "= delivered_pkts_q & state.sent & {", "= delivered_pkts_q & {"),
+    Mutant::new("packetization", "state.sent    = state.sent | gone;", ""),
+    Mutant::new("packetization", "state.to_btx & ~arrived;", "state.to_btx;"),
     Mutant::new(
         "packetization",
-        "arrived  = delivered_pkts_i & answered.sent;",
-        "arrived  = delivered_pkts_i;",
-    ),
-    Mutant::new(
-        "packetization",
-        "answered = after_submit(delivered_id);",
-        "answered = states_q[delivered_id];",
-    ),
-    Mutant::new("packetization", "answered.to_btx & ~arrived;", "answered.to_btx;"),
-    Mutant::new(
-        "packetization",
-        "answered.progress || (arrived & ~answered.delivered) != '0;",
-        "answered.progress;",
+        "state.progress || (arrived & state.undelivered) != '0;",
+        "state.progress;",
     ),
     // Credit: one that is lower counts, one that is no packet, E4, one that waits.
+    Mutant::new("packetization", "if (steps.update && is_higher)", "if (steps.update)"),
     Mutant::new(
         "packetization",
-        "if (credit_update_i && credit_said > raised.credit)",
-        "if (credit_update_i)",
+        "credit_pkt_q & state.undelivered & ~state.waiting",
+        "credit_pkt_q & ~state.waiting",
     ),
     Mutant::new(
         "packetization",
-        "packet(credit_rtx_pkt_offset_i) & credit_all & ~raised.delivered",
-        "packet(credit_rtx_pkt_offset_i) & credit_all",
-    ),
-    Mutant::new(
-        "packetization",
-        "packet(credit_rtx_pkt_offset_i) & credit_all &",
-        "packet(credit_rtx_pkt_offset_i) &",
+        "credit_pkt_q & state.undelivered & ~state.waiting",
+        "credit_pkt_q & state.undelivered",
     ),
     Mutant::new(
         "packetization",
         "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(PacketsMax)",
         "credit_new_credit_i > 16'(PacketsMax) ? packets_t'(0)",
     ),
-    Mutant::new("packetization", "is_rtx: credit_rtx_i};", "is_rtx: 1'b0};"),
-    // A stale copy: credit does not see what the same packet has delivered.
+    Mutant::new("packetization", "is_rtx: credit_rtx_q};", "is_rtx: 1'b0};"),
+    // What a packet says counts for the message whose timer is looked at, too.
     Mutant::new(
         "packetization",
-        "raised = after_delivered(credit_id);",
-        "raised = after_submit(credit_id);",
+        "stepped(states_q[looked_id], steps_of(looked_id),",
+        "stepped(states_q[looked_id], '0,",
     ),
     Mutant::new(
         "packetization",
@@ -155,7 +166,7 @@ const MUTANTS: &[Mutant] = &[
         "packets_t'(late.rtx_offset) + 7'd1)",
         "packets_t'(late.rtx_offset))",
     ),
-    Mutant::new("packetization", "7'd1) & ~late.delivered", "7'd1)"),
+    Mutant::new("packetization", "7'd1) & late.undelivered", "7'd1)"),
     Mutant::new("packetization", "Probe && stuck ? ", "1'b0 ? "),
     Mutant::new(
         "packetization",
@@ -169,7 +180,7 @@ const MUTANTS: &[Mutant] = &[
         "late.rtx_offset = late.rtx_offset;",
     ),
     // Frees.
-    Mutant::new("packetization", "if (gives_up) over[timeout_id] = 1'b1;", ""),
+    Mutant::new("packetization", "if (gives_up) over |= only(looked_id);", ""),
     Mutant::new(
         "packetization",
         ".give_i({cancels, gives_up, delivered_whole})",
@@ -182,8 +193,8 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new(
         "packetization",
-        ".give1_index_i(messages_q[timeout_id].buffer)",
-        ".give1_index_i(messages_q[delivered_id].buffer)",
+        ".give1_index_i(buffers_q[looked_id])",
+        ".give1_index_i(buffers_q[delivered_id_q])",
     ),
 ];
 
@@ -559,6 +570,23 @@ impl Model for Packetization {
     }
 }
 
+/// What a packet says, a cycle before it counts.
+const PACKET: &[&str] = &[
+    "prio_tx_msg_id_i",
+    "prio_src_context_i",
+    "delivered_valid_i",
+    "delivered_tx_msg_id_i",
+    "delivered_src_context_i",
+    "delivered_pkts_i",
+    "credit_valid_i",
+    "credit_tx_msg_id_i",
+    "credit_src_context_i",
+    "credit_rtx_i",
+    "credit_rtx_pkt_offset_i",
+    "credit_update_i",
+    "credit_new_credit_i",
+];
+
 fn case(sizes: Sizes) -> Case {
     let id = sizes.ids.ilog2();
     let mut parameters = vec![
@@ -610,7 +638,10 @@ fn case(sizes: Sizes) -> Case {
             ("gave_up_valid_o", 1),
             ("gave_up_id_o", id),
         ],
-        model: Box::new(move |seed| Box::new(Packetization::new(seed, sizes))),
+        model: Box::new(move |seed| {
+            let model = Packetization::new(seed, sizes);
+            Box::new(Ahead::new(model, PACKET, "submit_ready_o"))
+        }),
     }
 }
 

@@ -9,30 +9,29 @@ const MUTANTS: &[Mutant] = &[
     // The table of what is remembered: a stale forward.
     Mutant::new(
         "remembered",
-        "read_q[w] <= filled[w] ? insert_key_i : keys_q",
+        "read_q[w] <= filled[w] ? insert_key_q : keys_q",
         "read_q[w] <= keys_q",
     ),
-    Mutant::new("remembered", "valid[w]  = filled[w] || full_q", "valid[w]  = full_q"),
+    Mutant::new("remembered", "valid_q[w] <= filled[w] || ", "valid_q[w] <= "),
+    Mutant::new("remembered", "same != '0 || same_inserted;", "same != '0;"),
+    Mutant::new("remembered", "valid_q[w] && !replaced[w] && ", "valid_q[w] && ").in_case(2),
+    Mutant::new("remembered", "if (insert_q) begun_q[insert_set_q] <= 1'b1;", ""),
     // A message is whole one packet early or late.
-    Mutant::new(
-        "reassembly",
-        "complete = ok && has == below(count);",
-        "complete = ok && had == below(count);",
-    ),
+    Mutant::new("reassembly", "complete = ok && left == '0;", "complete = ok && missed == '0;"),
     // Missing clears: the bits, the id, the timer, the buffer.
     Mutant::new(
         "reassembly",
-        "had      = known ? received_q[known_id] : '0;",
-        "had      = received_q[id];",
+        "known ? had_missing : below(said_q);",
+        "known ? had_missing : missing_q[id];",
     ),
-    Mutant::new("reassembly", "if (ok) live_q[id] <= !complete;", "if (ok) live_q[id] <= 1'b1;"),
-    Mutant::new("reassembly", "if (expires) live_q[expired_id] <= 1'b0;", ""),
+    Mutant::new("reassembly", "live_q[i] <= !complete;", "live_q[i] <= 1'b1;"),
+    Mutant::new("reassembly", "if (expires && looked_id == IdW'(i)) live_q[i] <= 1'b0;", ""),
     Mutant::new("reassembly", ".cancel_valid_i({1'b0, complete})", ".cancel_valid_i(2'b00)"),
     Mutant::new("reassembly", ".give_i({1'b0, expires, complete})", ".give_i({2'b00, complete})"),
     Mutant::new(
         "reassembly",
-        "buffer   = known ? buffers_q[known_id] : buffer_free;",
-        "buffer   = buffers_q[id];",
+        "buffer   = known ? had_buffer : buffer_free;",
+        "buffer   = had_buffer;",
     ),
     // A packet does not start the timer again; a GRANT starts what does not run, or nothing.
     Mutant::new("reassembly", ".start_valid_i(ok)", ".start_valid_i(begins)"),
@@ -43,27 +42,29 @@ const MUTANTS: &[Mutant] = &[
         "begun[restart_id_i] = 1'b1;",
     ),
     // Bounds.
-    Mutant::new("reassembly", "offset_q < 8'(said);", "offset_q <= 8'(said);"),
-    Mutant::new("reassembly", "len_q != '0 && ", ""),
-    Mutant::new("reassembly", "count    = known ? packets_q[known_id] : said;", "count    = said;"),
-    Mutant::new("reassembly", "packet(offset_q) & below(count) : '0;", "packet(offset_q) : '0;"),
-    Mutant::new("reassembly", "mask     = mark_q ? ", "mask     = 1'b1 ? "),
     Mutant::new(
         "reassembly",
-        "if (!has[i-1]) ack_no = 9'(i - 1);",
-        "if (!had[i-1]) ack_no = 9'(i - 1);",
+        "pkt_offset_i < 8'(packets(msg_len_i));",
+        "pkt_offset_i <= 8'(packets(msg_len_i));",
     ),
-    Mutant::new("reassembly", "(!mark_q || (had & mask) != mask", "((had & mask) != mask"),
+    Mutant::new("reassembly", "msg_len_i != '0 && ", ""),
+    Mutant::new("reassembly", "count    = known ? had_packets : said_q;", "count    = said_q;"),
+    Mutant::new("reassembly", "arrives  = mark_q ? ", "arrives  = 1'b1 ? "),
+    Mutant::new("reassembly", "packets_t'(first_of(left));", "packets_t'(first_of(missed));"),
+    Mutant::new("reassembly", "ack_no = left == '0 ? count : ", "ack_no = "),
+    Mutant::new("reassembly", "(!mark_q || is_new);", "is_new;"),
+    Mutant::new("nano_pkg", "rest = rest >> (1 << (level - 1));", "rest = rest >> level;"),
     // Half of a key.
     Mutant::new(
         "reassembly",
-        "live_q[i-1] && keys_q[i-1] == key_q",
-        "live_q[i-1] && keys_q[i-1][31:0] == key_q[31:0]",
+        "same_q[i] <= keys_q[i] == key;",
+        "same_q[i] <= keys_q[i][31:0] == key[31:0];",
     ),
-    Mutant::new("reassembly", "live_q[i-1] && keys_q[i-1] == key_q", "keys_q[i-1] == key_q"),
+    Mutant::new("reassembly", "hits   = live_q & same_q;", "hits   = same_q;"),
     // What is remembered: too much, nothing, the wrong key.
-    Mutant::new("reassembly", "expires && received_q[expired_id] != '0)", "expires)"),
-    Mutant::new("reassembly", ".insert_key_i(keys_q[expired_id])", ".insert_key_i(key_q)"),
+    Mutant::new("reassembly", "expires && touched_q[looked_id])", "expires)"),
+    Mutant::new("reassembly", "is_new || (hits & touched_q) != '0;", "is_new;"),
+    Mutant::new("reassembly", ".insert_key_i(keys_q[looked_id])", ".insert_key_i(key_q)"),
     Mutant::new(
         "reassembly",
         "!known && !was_delivered && !was_broken_off",
@@ -71,27 +72,24 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new(
         "reassembly",
-        "done     = possible && !known && was_delivered;",
-        "done     = possible && !known && was_broken_off;",
+        "done     = possible_q && !known && was_delivered;",
+        "done     = possible_q && !known && was_broken_off;",
     ),
     // Sets and ways one off, the oldest not first.
     Mutant::new("remembered", "hash ^ (hash >> 8)", "hash ^ (hash >> 7)"),
     Mutant::new("remembered", "{key[26:16], key[31:27]}", "{key[27:16], key[31:28]}"),
     Mutant::new("remembered", "{key[4:0], key[15:5]}", "{key[5:0], key[15:6]}"),
-    Mutant::new("remembered", "last_way ? '0 : insert_way + way_t'(1);", "insert_way;"),
-    Mutant::new("remembered", "way_t'(w) < next_q[find_set]", "way_t'(w) <= next_q[find_set]"),
-    Mutant::new("remembered", "full_q[insert_set] || last_way;", "full_q[insert_set];"),
+    Mutant::new("remembered", "'0 : old.next + way_t'(1);", "'0 : old.next;"),
+    Mutant::new("remembered", "way_t'(w) < find_fill.next", "way_t'(w) <= find_fill.next"),
+    Mutant::new("remembered", "= old.full || old.next == way_t'(Ways - 1);", "= old.full;"),
     // Buffers: not the smallest class, none of its size, given twice.
-    Mutant::new("buffers", " && bytes(class_of(i)) < best)", ")"),
+    Mutant::new("buffers", "return bytes(c) < bytes(d) || ", "return "),
+    Mutant::new("buffers", "bytes(c) == bytes(d) && c < d", "bytes(c) == bytes(d) && c > d"),
+    Mutant::new("buffers", "bytes(c) >= 32'(take_len_i)", "bytes(c) > 32'(take_len_i)"),
     Mutant::new(
         "buffers",
-        "bytes(class_of(i)) >= 32'(take_len_i)",
-        "bytes(class_of(i)) > 32'(take_len_i)",
-    ),
-    Mutant::new(
-        "buffers",
-        "free_q[take_index_o] <= given[take_index_o];",
-        "free_q[take_index_o] <= 1'b0;",
+        "(free_q & ~(taken & {Total{take_i}})) | given;",
+        "(free_q | given) & ~(taken & {Total{take_i}});",
     ),
     Mutant::new("buffers", "(bytes(class_of(i)) + 63) / 64", "bytes(class_of(i)) / 64"),
 ];
@@ -227,7 +225,7 @@ impl Reassembly {
             .then(|| live[self.rng.below(live.len() as u64) as usize]);
         let Some(entry) = known.and_then(|id| self.entries[id].as_ref()) else {
             // Also one that has just been over, and is remembered since.
-            let key = match self.rng.below(if just { 1 } else { 6 }) {
+            let key = match self.rng.below(if just { 2 } else { 6 }) {
                 0 => self.over[self.over.len() - 1],
                 1 => self.over[self.rng.below(self.over.len() as u64) as usize],
                 _ => self.key(),

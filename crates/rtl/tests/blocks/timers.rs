@@ -20,13 +20,13 @@ const MUTANTS: &[Mutant] = &[
         "begun[restart_id_i] = 1'b1;",
     ),
     // The look does not see what happens in its cycle.
-    Mutant::new("timers", "!late[TimeW-1] && !begun[slot]", "!late[TimeW-1]"),
+    Mutant::new("timers", "due_o && !begun[slot]", "due_o"),
     Mutant::new("timers", " && !ended[slot];", ";"),
     // It fires for ever, or never again.
     Mutant::new("timers", "running_q[slot] <= again_i;", "running_q[slot] <= 1'b1;"),
     Mutant::new("timers", "running_q[slot] <= again_i;", "running_q[slot] <= 1'b0;"),
     // The deadline is not set anew where a timer fires and starts again.
-    Mutant::new("timers", "begun[i] || (fire && slot == IdW'(i))", "begun[i]"),
+    Mutant::new("timers", "begun[i] || (due_o && slot == IdW'(i))", "begun[i]"),
     // A deadline's width too small for its time.
     Mutant::new("timers", "$clog2(Longest + 1) + 1;", "$clog2(Longest + 1);"),
 ];
@@ -46,6 +46,9 @@ impl Model for Timers {
         let slot = (self.now / 2 % ids) as usize;
         let deadline = Some(self.now + self.timeout);
         inputs.set("now_i", self.now & 0xffff_ffff);
+        let is_due = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= self.now);
+        let is_looked_at = self.now.is_multiple_of(2);
+        outputs.set("due_o", is_looked_at && is_due(self.deadlines[slot]));
         // Often that which is looked at.
         let mut draw = |one_in| {
             let id = if self.rng.one_in(4) { slot } else { self.rng.below(ids) as usize };
@@ -72,8 +75,7 @@ impl Model for Timers {
         }
         let cancels = u8::from(cancel0.is_some()) | u8::from(cancel1.is_some()) << 1;
         inputs.set("cancel_valid_i", cancels);
-        let due = self.deadlines[slot].is_some_and(|deadline| deadline <= self.now);
-        if self.now.is_multiple_of(2) && due {
+        if is_looked_at && is_due(self.deadlines[slot]) {
             outputs.set("fire_valid_o", 1u8);
             outputs.set("fire_id_o", slot as u64);
             let again = self.rng.one_in(2);
@@ -99,7 +101,7 @@ fn case(ids: u64, timeout: u64) -> Case {
             ("cancel1_id_i", id),
             ("again_i", 1),
         ],
-        outputs: vec![("fire_valid_o", 1), ("fire_id_o", id)],
+        outputs: vec![("due_o", 1), ("fire_valid_o", 1), ("fire_id_o", id)],
         model: Box::new(move |seed| {
             Box::new(Timers {
                 rng: Rng::new(seed),
