@@ -3,7 +3,7 @@
 //! [`emit`] makes a module of a pipeline, [`nic`] a whole NIC of two and of the [`blocks`] of
 //! `rtl/`. [`tools`] finds Verilator, [`sim`] builds a design and runs it as a child process,
 //! [`cosim`] beside the model of the clocked law, [`machine`] as the NIC of a simulated host.
-//! [`synth`] says what a design costs, [`prove`] searches for inputs that break its assertions.
+//! [`synth`] says what a design costs, [`report`] what each block of a NIC does, [`prove`] searches for inputs that break its assertions.
 
 pub mod blocks;
 pub mod cosim;
@@ -13,6 +13,7 @@ pub mod nic;
 mod ports;
 pub mod prove;
 pub mod record;
+pub mod report;
 pub mod sim;
 pub mod synth;
 pub mod tools;

@@ -5,12 +5,13 @@
 //! OpenSTA says how long the longest path is. There are no wires between cells, and memories are
 //! black boxes of which only the bits are counted: a first estimate, the same for all designs.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::sim::Design;
@@ -39,7 +40,7 @@ pub struct SynthTools {
 }
 
 /// What a design costs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Synthesis {
     /// Area of all cells without memories, um^2.
     pub area: f64,
@@ -98,11 +99,16 @@ impl SynthTools {
         let sta = sta.ok_or_else(|| missing("sta", "not on the path: install `opensta`"))?;
         Ok(Self { python, sta, library })
     }
+
+    pub(crate) fn python(&self) -> &Path {
+        &self.python
+    }
 }
 
 #[derive(Deserialize)]
 struct Statistics {
     design: Counts,
+    modules: BTreeMap<String, serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -111,7 +117,7 @@ struct Counts {
     area: f64,
     num_cells: u64,
     num_memory_bits: u64,
-    num_cells_by_type: std::collections::BTreeMap<String, u64>,
+    num_cells_by_type: BTreeMap<String, u64>,
 }
 
 /// Synthesise `design`; files go to `folder`.
@@ -123,19 +129,28 @@ pub fn synthesise(
     design: &Design,
     folder: &Path,
 ) -> Result<Synthesis, SynthError> {
+    map(tools, &design.top, yosys::read(design, " --ignore-assertions"), folder)
+}
+
+/// Synthesise the module `top` that the passes `reads` read.
+pub(crate) fn map(
+    tools: &SynthTools,
+    top: &str,
+    reads: [String; 2],
+    folder: &Path,
+) -> Result<Synthesis, SynthError> {
     fs::create_dir_all(folder)?;
     fs::write(folder.join("constraints"), CONSTRAINTS)?;
-    let passes = yosys::read(design, " --ignore-assertions").into_iter();
-    let passes = passes.chain(passes_of(tools, folder));
+    let passes = reads.into_iter().chain(passes_of(tools, folder));
     yosys::run::<SynthError>(&tools.python, passes, &folder.join("yosys.py"))?;
-    let memories = statistics(design, &folder.join("memories.json"))?;
-    let counts = statistics(design, &folder.join("statistics.json"))?;
+    let memories = statistics(top, &folder.join("memories.json"))?.design;
+    let counts = statistics(top, &folder.join("statistics.json"))?.design;
     let script = folder.join("sta.tcl");
-    fs::write(&script, sta(tools, design, folder))?;
+    fs::write(&script, sta(tools, top, folder))?;
     let timing = output(Command::new(&tools.sta).arg("-no_splash").arg(&script))?;
     let (slack, path) = longest(&timing).ok_or_else(|| SynthError::Said {
         tool: "OpenSTA",
-        top: design.top.clone(),
+        top: top.to_owned(),
         said: timing.clone(),
     })?;
     let stores = |(kind, _): &(&String, &u64)| kind.starts_with("DFF") || kind.starts_with("SDFF");
@@ -149,14 +164,25 @@ pub fn synthesise(
     })
 }
 
-fn statistics(design: &Design, file: &Path) -> Result<Counts, SynthError> {
+/// The modules in a file of statistics.
+pub(crate) fn modules(design: &Design, file: &Path) -> Result<Vec<String>, SynthError> {
+    Ok(statistics(&design.top, file)?.modules.into_keys().collect())
+}
+
+/// What results depend on beside the design: the passes.
+pub(crate) fn method() -> String {
+    let nowhere = PathBuf::new();
+    let tools = SynthTools { python: nowhere.clone(), sta: nowhere.clone(), library: nowhere };
+    passes_of(&tools, Path::new("")).join("\n") + CONSTRAINTS + &sta(&tools, "", Path::new(""))
+}
+
+fn statistics(top: &str, file: &Path) -> Result<Statistics, SynthError> {
     let text = fs::read_to_string(file)?;
     // Yosys writes a line before it.
     let json = text.find('{').map_or("", |at| &text[at..]);
-    let statistics: Result<Statistics, _> = serde_json::from_str(json);
-    statistics.map(|statistics| statistics.design).map_err(|error| SynthError::Said {
+    serde_json::from_str(json).map_err(|error| SynthError::Said {
         tool: "Yosys",
-        top: design.top.clone(),
+        top: top.to_owned(),
         said: error.to_string(),
     })
 }
@@ -190,7 +216,7 @@ fn passes_of(tools: &SynthTools, folder: &Path) -> [String; 19] {
     ]
 }
 
-fn sta(tools: &SynthTools, design: &Design, folder: &Path) -> String {
+fn sta(tools: &SynthTools, top: &str, folder: &Path) -> String {
     format!(
         "read_liberty {}\nread_verilog {}\nlink_design {}\n\
          create_clock -name clock -period {LONG} [get_ports clk_i]\n\
@@ -200,7 +226,7 @@ fn sta(tools: &SynthTools, design: &Design, folder: &Path) -> String {
          report_checks -path_delay max -format full -digits 5\nexit\n",
         tools.library.display(),
         folder.join("netlist.v").display(),
-        design.top
+        top
     )
 }
 
