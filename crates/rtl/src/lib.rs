@@ -8,13 +8,18 @@
 pub mod blocks;
 pub mod cosim;
 pub mod emit;
+pub mod kept;
 pub mod machine;
 pub mod nic;
+pub mod package;
+pub mod paths;
+pub mod pipelines;
 mod ports;
 pub mod prove;
 pub mod record;
 pub mod report;
 pub mod sim;
+pub mod state;
 pub mod synth;
 pub mod tools;
 mod yosys;
