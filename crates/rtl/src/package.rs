@@ -11,6 +11,7 @@ use crate::nic::Nic;
 use crate::pipelines::{self, Pipelines};
 use crate::ports::meaning;
 use crate::record::Port;
+use crate::sim::Design;
 
 /// What runs the example.
 const RUN: &str = include_str!("../../../rtl/cocotb/run.py");
@@ -24,7 +25,7 @@ pub fn of_nic(program: &Program, nic: &Nic, config: &Config) -> Files {
     let protocols: Vec<String> = config.protocols.iter().map(u8::to_string).collect();
     let test = include_str!("../../../rtl/cocotb/test_nic.py");
     let test = test.replace("@PROTOCOLS@", &protocols.join(", "));
-    packed("nic", nic.texts(), nic_page(program, nic), test)
+    packed(&nic.ports(), nic.texts(), nic_page(program, nic), &test)
 }
 
 /// The files of the pipelines of `program` alone.
@@ -35,10 +36,13 @@ pub fn of_pipelines(program: &Program, pipelines: &Pipelines) -> Files {
     let test = include_str!("../../../rtl/cocotb/test_pipelines.py");
     let test = test.replace("@LATENCIES@", &latencies.join(", "));
     let page = pipelines_page(program, pipelines);
-    packed(pipelines::TOP, pipelines.texts(), page, test)
+    packed(&pipelines.ports(), pipelines.texts(), page, &test)
 }
 
-fn packed(top: &str, sources: Files, page: String, test: String) -> Files {
+fn packed(design: &Design, sources: Files, page: String, test: &str) -> Files {
+    let top = &design.top;
+    let inputs: Vec<&str> = design.inputs.iter().map(Port::name).collect();
+    let test = test.replace("@INPUTS@", &inputs.join("\n"));
     let sources = sources.into_iter().map(|(name, text)| (format!("rtl/{name}"), text));
     let mut files: Files = sources.collect();
     let list = files.iter().map(|(path, _)| format!("{path}\n")).collect();
