@@ -89,8 +89,8 @@ fn the_example_runs() {
     }
     for args in [&["p4/ndp_homa.p4"][..], &["p4/hpcc.p4", "--pipelines"]] {
         let (_dir, out, _) = build(args);
-        let run = std::process::Command::new(&python).arg("cocotb/run.py").current_dir(&out);
-        let output = { run }.output().unwrap();
+        let mut run = std::process::Command::new(&python);
+        let output = run.arg("cocotb/run.py").current_dir(&out).output().unwrap();
         let said = said(&output);
         assert!(output.status.success() && said.contains("2 of 2 tests passed"), "{said}");
     }

@@ -11,7 +11,7 @@ use units::{Dur, Rate};
 
 use super::nic::config_of;
 use super::too_close;
-use crate::diagnostic::{Checked, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::reader::Reader;
 
