@@ -114,8 +114,8 @@ impl Cosim {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Compared, CosimError> {
         while self.traffic.arrived() < packets {
-            let cycles = (0..BATCH).map(|_| self.traffic.cycle()).collect();
-            self.batch(cycles)?;
+            let cycles: Vec<_> = (0..BATCH).map(|_| self.traffic.cycle()).collect();
+            self.batch(&cycles)?;
             progress(self.traffic.arrived().min(packets));
         }
         self.compared.closest = self.traffic.closest();
@@ -140,13 +140,13 @@ impl Cosim {
                 let done = self.traffic.follow(message, packet, given.open);
                 (given, done)
             };
-            let cycles = some.into_iter().map(follow).collect();
-            self.batch(cycles)?;
+            let cycles: Vec<_> = some.into_iter().map(follow).collect();
+            self.batch(&cycles)?;
         }
     }
 
     /// Cycles of which the model has said what happens.
-    fn batch(&mut self, cycles: Vec<(Given, Done)>) -> Result<(), CosimError> {
+    fn batch(&mut self, cycles: &[(Given, Done)]) -> Result<(), CosimError> {
         let inputs: Vec<Record> = cycles.iter().map(|(given, _)| self.inputs(given)).collect();
         let outputs = self.circuit.run(&inputs)?;
         for ((given, done), outputs) in cycles.iter().zip(&outputs) {

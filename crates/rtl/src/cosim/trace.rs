@@ -68,7 +68,7 @@ impl Trace {
         let mut trace = Self { cycles, ..Self::default() };
         for cycle in 0..cycles {
             let (given, _) = traffic.cycle();
-            if given.open != !trace.open.len().is_multiple_of(2) {
+            if given.open == trace.open.len().is_multiple_of(2) {
                 trace.open.push(cycle);
             }
             let message = given.message.as_ref().map(|message| What::Message(message_of(message)));
