@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use metrics::Form;
-use units::Bytes;
+use units::{Bytes, Rate};
 
 /// Packet-level simulation of datacenter transports.
 #[derive(Parser)]
@@ -68,6 +68,76 @@ pub(crate) enum Command {
     /// Size the NIC's buffers (docs/nic-uses.md)
     #[command(subcommand)]
     Nic(Nic),
+    /// Make hardware of a P4 program: a design, a comparison, a report (docs/rtl.md)
+    #[command(subcommand)]
+    Rtl(Rtl),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Rtl {
+    /// Write a self-contained design in SystemVerilog: sources, file list, ports, an example
+    Build(RtlBuild),
+    /// Run the design in Verilator beside the model of it, cycle by cycle
+    Cosim(RtlCosim),
+    /// Say what the design takes: cycles, spacing, state, memory, area and clock
+    Report(RtlReport),
+}
+
+#[derive(Args)]
+pub(crate) struct Hardware {
+    #[command(flatten)]
+    pub(crate) program: P4Program,
+    /// Change a size or a time of the NIC, by its key of scenarios: --set rx_messages=128
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "pipelines")]
+    pub(crate) sets: Vec<String>,
+    /// Only the pipelines, as modules; of a program for a switch port this is all there is
+    #[arg(long)]
+    pub(crate) pipelines: bool,
+    /// The link that the design has to keep up with, two of the shortest frames back to back
+    #[arg(long, value_name = "RATE", default_value = "200Gbps")]
+    pub(crate) rate: Rate,
+}
+
+#[derive(Args)]
+pub(crate) struct RtlBuild {
+    #[command(flatten)]
+    pub(crate) hardware: Hardware,
+    /// Where the design goes: a directory that is not there, or is empty
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct RtlCosim {
+    #[command(flatten)]
+    pub(crate) hardware: Hardware,
+    /// Packets that the design is given; of pipelines alone, each pipeline
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) packets: u64,
+    /// Of all draws
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Draw the distances of packets; otherwise they come as close as they may
+    #[arg(long)]
+    pub(crate) spaced: bool,
+    /// Give it the inputs of an earlier mismatch instead: its trace.json
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["packets", "seed", "spaced", "pipelines"])]
+    pub(crate) replay: Option<PathBuf>,
+    /// Where trace and waveform of a mismatch go
+    #[arg(long, value_name = "DIR", default_value = "out/rtl")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct RtlReport {
+    #[command(flatten)]
+    pub(crate) hardware: Hardware,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Leave out area and clock, which take minutes the first time
+    #[arg(long)]
+    pub(crate) no_synthesis: bool,
 }
 
 #[derive(Subcommand)]
@@ -121,12 +191,18 @@ pub(crate) enum P4 {
 
 #[derive(Args)]
 pub(crate) struct P4Check {
+    #[command(flatten)]
+    pub(crate) program: P4Program,
+}
+
+#[derive(Args)]
+pub(crate) struct P4Program {
     /// The program; what it includes is looked for beside it
     pub(crate) file: PathBuf,
     /// Give a constant of the program another value (may be repeated)
     #[arg(long = "constant", value_name = "NAME=VALUE", value_parser = constant)]
     pub(crate) constants: Vec<(String, i128)>,
-    /// Check a file of entries for its tables, too (TOML)
+    /// A file of entries for its tables (TOML)
     #[arg(long, value_name = "FILE")]
     pub(crate) entries: Option<PathBuf>,
 }

@@ -9,6 +9,7 @@ mod list;
 mod p4;
 mod progress;
 mod reproduce;
+mod rtl;
 mod run;
 mod scoreboard;
 mod shipped;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use scenario::{Diagnostic, Error};
 
-use args::{Cli, Command, Nic, P4};
+use args::{Cli, Command, Nic, P4, Rtl};
 
 /// A simulation's memory is touched all over: with an allocator that asks for huge pages, addresses
 /// are translated more quickly. Measured: docs/performance.md.
@@ -101,6 +102,9 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::bench(&args),
         Command::P4(P4::Check(args)) => p4::check(&args),
         Command::Nic(Nic::Size(args)) => sizing::size(&args),
+        Command::Rtl(Rtl::Build(args)) => rtl::build(&args),
+        Command::Rtl(Rtl::Cosim(args)) => rtl::cosim(&args, progress),
+        Command::Rtl(Rtl::Report(args)) => rtl::report(&args),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,13 +7,23 @@ use std::sync::Arc;
 use nic::nano::externs::FREED_BY_RESULTS;
 use p4::ir::{self, Hardware};
 use p4::state::State;
-use scenario::{Diagnostic, Entries, Source, check_program, read_text};
+use scenario::{Diagnostic, Entries, Error, Source, check_program, read_text};
 
-use crate::args::P4Check;
+use crate::args::{P4Check, P4Program};
 use crate::{Ended, say, tell};
 
 /// `trimline p4 check FILE`. Warnings are said and change nothing.
 pub(crate) fn check(args: &P4Check) -> Ended {
+    let mut state = compile(&args.program)?;
+    if let Some(entries) = &args.program.entries {
+        enter(entries, &mut state)?;
+    }
+    describe(&state, &args.program.file.display().to_string())
+}
+
+/// The program with its tables as they begin. All that is wrong with it is said, the last as the
+/// error.
+pub(crate) fn compile(args: &P4Program) -> Result<State, Error> {
     let name = args.file.display().to_string();
     let text = read_text(&args.file)
         .map_err(|why| Diagnostic::new(format!("cannot read {name}: {why}")))?;
@@ -21,19 +31,22 @@ pub(crate) fn check(args: &P4Check) -> Ended {
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let mut checked = check_program(&main, folder, &args.constants);
     checked.warnings.iter().for_each(show);
-    if let Some(last) = checked.errors.pop() {
-        checked.errors.iter().for_each(show);
-        return Err(last.into());
+    let last = checked.errors.pop();
+    checked.errors.iter().for_each(show);
+    match (checked.program, last) {
+        (Some(program), None) => Ok(State::new(Arc::new(program))),
+        (_, Some(error)) => Err(error.into()),
+        (None, None) => Err(Diagnostic::new("the program cannot be compiled").into()),
     }
-    let Some(program) = checked.program.map(Arc::new) else { return Ok(()) };
-    let mut state = State::new(Arc::clone(&program));
-    if let Some(file) = &args.entries {
-        let name = file.display().to_string();
-        let text =
-            read_text(file).map_err(|why| Diagnostic::new(format!("cannot read {name}: {why}")))?;
-        Entries::read(&program, &name, &text)?.apply(&mut state);
-    }
-    describe(&state, &main.name)
+}
+
+/// Put the entries of a file into its tables.
+pub(crate) fn enter(file: &Path, state: &mut State) -> Ended {
+    let name = file.display().to_string();
+    let text =
+        read_text(file).map_err(|why| Diagnostic::new(format!("cannot read {name}: {why}")))?;
+    Entries::read(state.program(), &name, &text)?.apply(state);
+    Ok(())
 }
 
 fn show(diagnostic: &Diagnostic) {
@@ -43,10 +56,7 @@ fn show(diagnostic: &Diagnostic) {
 /// One line for each pipeline, spacing, memory, hazard and table.
 fn describe(state: &State, main: &str) -> Ended {
     let program = state.program();
-    let hardware = Hardware::new(program).map_err(|fault| {
-        let (file, text) = (file_of(program, fault.place), fault.text);
-        Diagnostic::new(format!("{file}:{}: {text}", fault.place.line))
-    })?;
+    let hardware = hardware_of(program)?;
     say(format_args!("{main}: {}, {} pipelines", program.architecture, program.pipelines.len()))?;
     for (pipeline, schedule) in program.pipelines.iter().zip(hardware.schedules()) {
         let states = pipeline.parser.as_ref().map_or(0, |parser| parser.states.len());
@@ -72,6 +82,14 @@ fn describe(state: &State, main: &str) -> Ended {
     Ok(())
 }
 
+/// Its circuits with their schedules.
+pub(crate) fn hardware_of(program: &ir::Program) -> Result<Hardware<'_>, Diagnostic> {
+    Hardware::new(program).map_err(|fault| {
+        let (file, text) = (file_of(program, fault.place), fault.text);
+        Diagnostic::new(format!("{file}:{}: {text}", fault.place.line))
+    })
+}
+
 /// How far apart packets have to be, and why: a line for each pipeline, and another one where more
 /// is needed if messages are freed after the last stage.
 fn spacings(hardware: &Hardware<'_>, program: &ir::Program) -> Ended {
@@ -88,7 +106,7 @@ fn spacings(hardware: &Hardware<'_>, program: &ir::Program) -> Ended {
 }
 
 /// "5 cycles apart: granted.execute (homa_rules.p4:126) in cycle 2, ..."
-fn apart(program: &ir::Program, spacing: &ir::Spacing) -> String {
+pub(crate) fn apart(program: &ir::Program, spacing: &ir::Spacing) -> String {
     let ends = spacing.between.iter().flatten().map(|end| {
         let at = |place| format!(" ({}:{})", file_of(program, place), place.line);
         format!("{}{} in cycle {}", end.name, end.place.map_or(String::new(), at), end.cycle)

@@ -154,6 +154,36 @@ impl Bar {
     }
 }
 
+/// How many of so many have been done. Dropped, it is taken away.
+pub(crate) struct Count {
+    shown: Shown,
+    drawn: Option<Instant>,
+}
+
+impl Count {
+    /// Says `message` until the first have been done.
+    pub(crate) fn new(when: args::Progress, message: &str) -> Self {
+        let shown = Shown::new(when, STEPS);
+        shown.show(0, STEPS, message.to_owned());
+        Self { shown, drawn: None }
+    }
+
+    /// Something else begins.
+    pub(crate) fn say(&self, message: &str) {
+        self.shown.show(0, STEPS, message.to_owned());
+    }
+
+    /// `done` of `all` `what`.
+    pub(crate) fn update(&mut self, done: u64, all: u64, what: &str) {
+        if self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW) {
+            return;
+        }
+        self.drawn = Some(Instant::now());
+        let position = (u128::from(done) * u128::from(STEPS) / u128::from(all.max(1))) as u64;
+        self.shown.show(position, STEPS, format!("{done} of {all} {what}"));
+    }
+}
+
 /// The progress of many runs, of which several go on at once. Dropped, it is taken away.
 pub(crate) struct RunsBar {
     shown: Shown,

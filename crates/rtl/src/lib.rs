@@ -1,21 +1,28 @@
 //! Hardware: designs in SystemVerilog, and Verilator to run them cycle by cycle.
 //!
-//! [`emit`] makes a module of a pipeline, [`nic`] a whole NIC of two and of the [`blocks`] of
-//! `rtl/`. [`tools`] finds Verilator, [`sim`] builds a design and runs it as a child process,
-//! [`cosim`] beside the model of the clocked law, [`machine`] as the NIC of a simulated host.
-//! [`synth`] says what a design costs, [`report`] what the blocks of a NIC do. [`prove`] searches
-//! for inputs that break its assertions.
+//! [`emit`] makes a module of a pipeline, [`pipelines`] of all of a program, [`nic`] a whole NIC of
+//! two and of the [`blocks`] of `rtl/`. [`package`] is what of them goes to whoever builds hardware.
+//!
+//! [`tools`] finds Verilator, [`sim`] builds a design and runs it as a child process, [`kept`] once
+//! for all runs; [`cosim`] runs it beside its model, [`machine`] as the NIC of a simulated host.
+//! [`paths`], [`state`], [`synth`] and [`report`] say what a design takes, [`prove`] searches for
+//! inputs that break its assertions.
 
 pub mod blocks;
 pub mod cosim;
 pub mod emit;
+pub mod kept;
 pub mod machine;
 pub mod nic;
+pub mod package;
+pub mod paths;
+pub mod pipelines;
 mod ports;
 pub mod prove;
 pub mod record;
 pub mod report;
 pub mod sim;
+pub mod state;
 pub mod synth;
 pub mod tools;
 mod yosys;

@@ -8,6 +8,60 @@ use units::HostId;
 
 use crate::record::{Layout, Record};
 
+/// What a port of a NIC is: a name or a beginning of names, what the program calls it, and what it
+/// means.
+pub(crate) type Meaning = (&'static str, &'static str, &'static str);
+
+/// All of them. A port is what the first row says whose name it has or begins with.
+pub(crate) const MEANINGS: &[Meaning] = &[
+    ("clk_i", "", "clock: the cycles of the law (C1)"),
+    ("rst_ni", "", "reset, active low"),
+    ("nic_mac_i", "`nic.nic_mac`", "this NIC; constant while it runs"),
+    ("switch_mac_i", "`nic.switch_mac`", "the other end of its link; constant"),
+    ("nic_ip_i", "`nic.nic_ip`", "its address; constant"),
+    ("rx_valid_i", "", "a packet comes; by the least spacing behind the one before, or later"),
+    ("rx_frame_i", "the headers that ingress extracts", "its first bytes, the first at the top"),
+    ("rx_length_i", "", "bytes of the whole packet"),
+    ("delivered_valid_o", "`meta.is_last_pkt`", "a message is whole (C7)"),
+    ("delivered_src_ip_o", "`request.src_ip` of `get_rx_msg_info`", "who has sent it"),
+    ("delivered_src_context_o", "`request.src_context`", "its context there"),
+    ("delivered_tx_msg_id_o", "`request.tx_msg_id`", "its number there"),
+    ("delivered_msg_len_o", "`request.msg_len`", "its bytes"),
+    ("submit_valid_i", "", "the application has a message"),
+    ("submit_protocol_i", "`meta.protocol` of egress", "IP protocol of its transport"),
+    ("submit_dst_ip_i", "`meta.dst_ip` of egress", "whom it is for"),
+    ("submit_dst_context_i", "`meta.dst_context` of egress", "context there (rule 7)"),
+    ("submit_src_context_i", "`meta.src_context` of egress", "context here (rule 7)"),
+    ("submit_msg_len_i", "`meta.msg_len` of egress", "its bytes, 1 or more"),
+    ("submit_generation_i", "the top of `meta.tx_msg_id`", "what of its number chooses no id"),
+    ("submit_ready_o", "", "there are an id and a buffer for it: it is taken in this cycle"),
+    ("submit_id_o", "the bottom of `meta.tx_msg_id`", "the id that it gets"),
+    ("submit_buf_ptr_o", "`meta.buf_ptr` of egress", "its buffer, in words of 64 bytes"),
+    ("cancel_valid_i", "", "the application wants a message no more"),
+    ("cancel_id_i", "", "its id"),
+    ("acked_valid_o", "`delivered`", "all packets of a message of this host have arrived"),
+    ("acked_id_o", "", "its id, which is free"),
+    ("gave_up_valid_o", "", "a message of this host is given up (rule 15)"),
+    ("gave_up_id_o", "", "its id, which is free"),
+    ("lost_o", "", "control packets that found their queues full (C8): a bit each"),
+    ("tx_open_i", "", "the wire lets the arbiter choose (C5)"),
+    ("waits_o", "", "a packet waits for that"),
+    ("tx_valid_o", "", "a packet begins, `egress_cycles` behind its choice"),
+    ("tx_frame_o", "the headers that egress emits", "its headers, the first byte at the top"),
+    ("tx_bytes_o", "", "how many bytes of headers"),
+    ("made_valid_o", "", "the same packet as soon as its headers are made: for simulation"),
+    ("made_frame_o", "the headers that egress emits", "its headers, the first byte at the top"),
+    ("made_bytes_o", "", "how many bytes of headers"),
+    ("made_", "`meta` of egress", "the field of this name that the packet is made from"),
+];
+
+/// What the port of this name is.
+pub(crate) fn meaning(name: &str) -> Option<&'static Meaning> {
+    let is_it =
+        |(known, ..): &&Meaning| name == *known || known.ends_with('_') && name.starts_with(known);
+    MEANINGS.iter().find(is_it)
+}
+
 /// A cycle in which nothing comes to host `me`.
 pub(crate) fn idle(layout: &Layout, me: HostId) -> Record {
     let mut record = layout.zero();

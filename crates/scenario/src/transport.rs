@@ -7,6 +7,7 @@
 
 mod cbr;
 mod circuits;
+pub(crate) mod hardware;
 mod homa;
 mod mptcp;
 mod ndp;
@@ -497,17 +498,24 @@ pub(crate) fn check_spacing(
 ) -> Checked<()> {
     let to_hosts = topology.links().iter().filter(|link| matches!(link.to, Node::Host(_)));
     let Some(rate) = to_hosts.map(|link| link.rate).max() else { return Ok(()) };
-    let cycles = cycles_in(rate.serialise(SHORTEST));
-    let close = |(_, spacing): &(_, u64)| *spacing > cycles;
     let each = tables.iter().zip(&transports.list);
     let mut clocked = each.filter_map(|(table, transport)| Some((table, transport.spacing?)));
-    let Some((table, spacing)) = clocked.find(close) else { return Ok(()) };
-    let message = format!(
-        "packets of {SHORTEST} B come every {cycles} cycles from a link of {rate}, and the circuit \
-         of this program takes one every {spacing}"
-    );
+    let close = clocked.find_map(|(table, spacing)| Some((table, too_close(rate, spacing)?)));
+    let Some((table, message)) = close else { return Ok(()) };
     let hint = "slower links to hosts, or leave out `clocked`: the law of instants has no circuit";
     table.fail("clocked", message, "too close for a circuit", hint)
+}
+
+/// That the shortest frames of a link of `rate` come too close for a circuit that takes one every
+/// `spacing` cycles, if they do.
+fn too_close(rate: Rate, spacing: u64) -> Option<String> {
+    let cycles = cycles_in(rate.serialise(SHORTEST));
+    (spacing > cycles).then(|| {
+        format!(
+            "packets of {SHORTEST} B come every {cycles} cycles from a link of {rate}, and the \
+             circuit of this program takes one every {spacing}"
+        )
+    })
 }
 
 /// The shortest Ethernet frame, bytes.

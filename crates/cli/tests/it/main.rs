@@ -10,5 +10,6 @@ mod outputs;
 mod p4;
 mod repro;
 mod reproduce;
+mod rtl;
 mod scoreboard;
 mod sweep;

@@ -487,7 +487,16 @@ impl Bytes {
         let compared = &self.carried.compared;
         let (cycle, packets) = (compared.cycles, compared.packets);
         let before = String::new();
-        CosimError::Mismatch(Box::new(Mismatch { cycle, packets, what, found, expected, before }))
+        let byte = None;
+        CosimError::Mismatch(Box::new(Mismatch {
+            cycle,
+            packets,
+            what,
+            byte,
+            found,
+            expected,
+            before,
+        }))
     }
 }
 

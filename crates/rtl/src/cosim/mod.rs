@@ -1,6 +1,11 @@
 //! A NIC in hardware beside the model of the clocked law (docs/nic.md), cycle by cycle.
 
 pub mod bytes;
+mod evidence;
+mod locate;
+pub mod pipelines;
+mod shrink;
+pub mod trace;
 pub mod traffic;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +18,11 @@ use thiserror::Error;
 use crate::ports;
 use crate::record::Record;
 use crate::sim::{SimError, Simulation};
-use traffic::{Done, Given, Traffic, UNDER_TEST};
+pub use evidence::{Again, Evidence, evidence, recorded};
+pub use locate::{Located, locate};
+pub use shrink::shrink;
+use trace::Trace;
+use traffic::{Done, Given, Traffic, UNDER_TEST, headers};
 
 /// Cycles that the simulation is given at once.
 const BATCH: usize = 1024;
@@ -63,6 +72,8 @@ pub struct Mismatch {
     pub packets: u64,
     /// Which output.
     pub what: &'static str,
+    /// The first of its bytes that differs, where it is a packet's headers.
+    pub byte: Option<usize>,
     /// What it is.
     pub found: String,
     /// What it should be.
@@ -93,22 +104,56 @@ impl Cosim {
         Self { circuit, traffic, config, messages, sends, before, compared: Compared::default() }
     }
 
-    /// Until the NIC has been given so many packets in all.
+    /// Until the NIC has been given so many packets in all; `progress` is told how many it has.
     ///
     /// # Errors
     /// See [`CosimError`].
-    pub fn run(&mut self, packets: u64) -> Result<Compared, CosimError> {
+    pub fn run(
+        &mut self,
+        packets: u64,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Compared, CosimError> {
         while self.traffic.arrived() < packets {
-            let cycles: Vec<(Given, Done)> = (0..BATCH).map(|_| self.traffic.cycle()).collect();
-            let inputs: Vec<Record> = cycles.iter().map(|(given, _)| self.inputs(given)).collect();
-            let outputs = self.circuit.run(&inputs)?;
-            for ((given, done), outputs) in cycles.iter().zip(&outputs) {
-                self.compare(given, done, outputs).map_err(CosimError::Mismatch)?;
-                self.compared.cycles += 1;
-            }
+            let cycles: Vec<_> = (0..BATCH).map(|_| self.traffic.cycle()).collect();
+            self.batch(&cycles)?;
+            progress(self.traffic.arrived().min(packets));
         }
         self.compared.closest = self.traffic.closest();
         Ok(self.compared)
+    }
+
+    /// What has been recorded, and nothing else: [`Traffic::alone`].
+    ///
+    /// # Errors
+    /// See [`CosimError`].
+    pub fn replay(&mut self, trace: &Trace) -> Result<Compared, CosimError> {
+        let mut given = trace.cycles();
+        loop {
+            let some: Vec<Given> = given.by_ref().take(BATCH).collect();
+            if some.is_empty() {
+                return Ok(self.compared);
+            }
+            let follow = |mut given: Given| {
+                // Packets do not leave closer than the wire lets them, whatever is left of inputs.
+                given.open &= self.traffic.is_open();
+                let (message, packet) = (given.message.as_ref(), given.packet.as_ref());
+                let done = self.traffic.follow(message, packet, given.open);
+                (given, done)
+            };
+            let cycles: Vec<_> = some.into_iter().map(follow).collect();
+            self.batch(&cycles)?;
+        }
+    }
+
+    /// Cycles of which the model has said what happens.
+    fn batch(&mut self, cycles: &[(Given, Done)]) -> Result<(), CosimError> {
+        let inputs: Vec<Record> = cycles.iter().map(|(given, _)| self.inputs(given)).collect();
+        let outputs = self.circuit.run(&inputs)?;
+        for ((given, done), outputs) in cycles.iter().zip(&outputs) {
+            self.compare(given, done, outputs).map_err(CosimError::Mismatch)?;
+            self.compared.cycles += 1;
+        }
+        Ok(())
     }
 
     fn inputs(&self, given: &Given) -> Record {
@@ -118,8 +163,8 @@ impl Cosim {
         if let Some(message) = &given.message {
             ports::submit(layout, &mut record, &self.config, message);
         }
-        if let Some((headers, length)) = &given.packet {
-            ports::receive(layout, &mut record, headers, *length);
+        if let Some(packet) = &given.packet {
+            ports::receive(layout, &mut record, &headers(packet), packet.wire_len);
         }
         record
     }
@@ -143,7 +188,7 @@ impl Cosim {
         }
         let sends = self.sends.remove(&cycle);
         self.compared.sent += u64::from(sends.is_some());
-        self.same("tx_frame_o", &self.frame(outputs).map(Hex), &sends.map(Hex))?;
+        self.same_frame(self.frame(outputs), sends)?;
         self.compared.delivered += u64::from(done.delivers.is_some());
         let delivered = ports::delivered(self.circuit.outputs(), outputs, &self.config);
         self.same("delivered", &delivered, &done.delivers)?;
@@ -178,11 +223,25 @@ impl Cosim {
     fn tell(&mut self, given: &Given, done: &Done) {
         let happens = given.packet.is_some() || given.message.is_some() || *done != Done::default();
         if happens {
-            self.before.push_back(format!("  {}: {given:?} {done:?}", self.compared.cycles));
+            self.before.push_back(format!("  {}: {given:?}{done:?}", self.compared.cycles));
         }
         if self.before.len() > REMEMBERED {
             self.before.pop_front();
         }
+    }
+
+    /// Headers that come out: the first byte that differs is told, too.
+    fn same_frame(
+        &self,
+        found: Option<Vec<u8>>,
+        expected: Option<Vec<u8>>,
+    ) -> Result<(), Box<Mismatch>> {
+        let pair = found.iter().zip(&expected).next();
+        let byte = pair.map(|(found, expected)| {
+            found.iter().zip(expected).take_while(|(one, other)| one == other).count()
+        });
+        let same = self.same("tx_frame_o", &found.map(Hex), &expected.map(Hex));
+        same.map_err(|mismatch| Box::new(Mismatch { byte, ..*mismatch }))
     }
 
     fn same<T: PartialEq + fmt::Debug>(
@@ -199,6 +258,7 @@ impl Cosim {
             cycle: self.compared.cycles,
             packets: self.compared.packets,
             what,
+            byte: None,
             found: format!("{found:?}"),
             expected: format!("{expected:?}"),
             before: before.join("\n"),

@@ -3,6 +3,7 @@
 //! given, and what it does.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 use endpoint::{Draw, Effect, Effects, Flags, Msg, MsgId, MsgKey, Packet, Purpose, Stat, Submit};
 use nic::nano::blocks::clocked::Clocked;
@@ -12,6 +13,8 @@ use nic::nano::frame;
 use nic::nano::ticking::Machine;
 use p4::ir;
 use units::HostId;
+
+use super::Hex;
 
 /// The host whose NIC is under test.
 pub const UNDER_TEST: HostId = HostId(1);
@@ -34,14 +37,26 @@ pub struct Plan {
 }
 
 /// What the NIC is given in a cycle.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Given {
-    /// A packet: its headers, and its length in bytes.
-    pub packet: Option<(Vec<u8>, u16)>,
+    /// A packet.
+    pub packet: Option<Packet>,
     /// A message that the application submits.
     pub message: Option<Msg>,
     /// The wire lets the arbiter choose.
     pub open: bool,
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(packet) = &self.packet {
+            write!(f, "packet of {} bytes {:?} ", packet.wire_len, Hex(headers(packet)))?;
+        }
+        if let Some(Msg { id, dst, len, .. }) = &self.message {
+            write!(f, "message {} of {len} bytes to host {} ", id.0, dst.0)?;
+        }
+        Ok(())
+    }
 }
 
 /// What it does in it.
@@ -96,6 +111,8 @@ pub struct Traffic {
     /// The network is never whole.
     always_rough: bool,
     hosts: Vec<Host>,
+    /// Transports of the program: each message is of one of them.
+    transports: u64,
     /// Cycles from a packet to the delivery of a message.
     delivers_after: u64,
     cycle: u64,
@@ -124,6 +141,28 @@ impl Traffic {
         config: &Config,
         plan: Plan,
     ) -> Result<Self, ProgramError> {
+        Self::of(program, runs, config, plan, PEERS)
+    }
+
+    /// The NIC under test without anybody to talk with: for what it was given before.
+    ///
+    /// # Errors
+    /// The program cannot run on such a NIC.
+    pub fn alone(
+        program: &ir::Program,
+        runs: &dyn Fn() -> Runs,
+        config: &Config,
+    ) -> Result<Self, ProgramError> {
+        Self::of(program, runs, config, Plan { seed: 0, spacing: 1, is_dense: false }, 0)
+    }
+
+    fn of(
+        program: &ir::Program,
+        runs: &dyn Fn() -> Runs,
+        config: &Config,
+        plan: Plan,
+        peers: u32,
+    ) -> Result<Self, ProgramError> {
         let host = |me| {
             let nic = Clocked::new(program, runs(), config.clone())?;
             let (inbox, me) = (BTreeMap::new(), HostId(me));
@@ -131,7 +170,7 @@ impl Traffic {
             Ok(Host { me, nic, inbox, comes: 0, free: 0, next_message: 0, again })
         };
         let hosts: Result<Vec<Host>, ProgramError> =
-            (UNDER_TEST.0..=UNDER_TEST.0 + PEERS).map(host).collect();
+            (UNDER_TEST.0..=UNDER_TEST.0 + peers).map(host).collect();
         let (fx, delivers_after) = (Effects::new(), config.ingress_cycles.into());
         let hosts = hosts?;
         Ok(Self {
@@ -139,6 +178,7 @@ impl Traffic {
             steady: None,
             always_rough: false,
             hosts,
+            transports: config.protocols.len() as u64,
             delivers_after,
             cycle: 0,
             arrived: 0,
@@ -252,9 +292,7 @@ impl Traffic {
         let message = self.next_message(at);
         let packet = self.comes_to(at, false);
         let done = self.step(at, (message.as_ref(), packet.as_ref(), open));
-        let given =
-            Given { packet: packet.map(|pkt| (headers(&pkt), pkt.wire_len)), message, open };
-        (given, done)
+        (Given { packet, message, open }, done)
     }
 
     /// A cycle of a host, in which it is given these.
@@ -306,7 +344,9 @@ impl Traffic {
         let dst =
             if at != 0 && self.one_in(2) { UNDER_TEST } else { self.hosts[other as usize].me };
         let id = MsgId(self.hosts[at].next_message);
-        Msg { id, ..Msg::new(dst, len) }
+        // No draw where there is no choice.
+        let transport = if self.transports > 1 { self.below(self.transports) as u8 } else { 0 };
+        Msg { id, transport, ..Msg::new(dst, len) }
     }
 
     fn submit(&mut self, at: usize, message: &Msg) -> bool {
@@ -360,7 +400,9 @@ impl Traffic {
 
     /// `pkt` leaves, and comes or does not.
     fn send(&mut self, at: usize, pkt: Packet) {
-        let pauses = self.steady.is_none() && self.one_in(50);
+        // What was recorded has its pauses in it.
+        let drawn = self.steady.is_none() && self.hosts.len() > 1;
+        let pauses = drawn && self.one_in(50);
         let pause = if pauses { self.below(300) } else { 0 };
         // Of short packets the next is chosen before the one before is out.
         let begins = self.hosts[at].free.max(self.cycle * BITS_IN_TWO_CYCLES);

@@ -12,8 +12,8 @@ mod requests;
 mod send;
 mod top;
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use nic::nano::config::Config;
 use p4::ir::{PipelineId, Program};
@@ -170,20 +170,20 @@ fn check_sizes(config: &Config) -> Result<(), NicError> {
 }
 
 impl Nic {
-    /// Its files and those of the blocks in `folder`, and the design that they are.
+    /// Its files and those of the blocks: names and texts, the top module last.
+    #[must_use]
+    pub fn texts(&self) -> Vec<(String, String)> {
+        let blocks = self.blocks.iter().copied().flatten();
+        let blocks = blocks.map(|(name, text)| (format!("{name}.sv"), (*text).to_owned()));
+        blocks.chain(self.files.iter().cloned()).collect()
+    }
+
+    /// The files in `folder`, and the design that they are.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn design(&self, folder: &Path) -> io::Result<Design> {
-        fs::create_dir_all(folder)?;
-        let blocks = self.blocks.iter().copied().flatten();
-        let blocks = blocks.map(|(name, text)| (format!("{name}.sv"), (*text).to_owned()));
-        let mut sources = Vec::new();
-        for (name, text) in blocks.chain(self.files.iter().cloned()) {
-            sources.push(folder.join(name));
-            fs::write(&sources[sources.len() - 1], text)?;
-        }
-        Ok(Design { sources, ..self.ports() })
+        self.ports().written(&self.texts(), folder)
     }
 
     /// The design without its files.

@@ -7,6 +7,7 @@ mod data;
 #[allow(dead_code, reason = "shared with the tests of `programs`")]
 mod draw;
 mod emitted;
+mod evidence;
 mod harness;
 mod synthesis;
 #[path = "../../../programs/tests/agree/traffic.rs"]

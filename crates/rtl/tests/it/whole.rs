@@ -63,7 +63,7 @@ fn agree(case: &Case) {
         let plan = Plan { seed, spacing: case.spacing, is_dense };
         let traffic = traffic(&program, case.protocols, plan);
         let mut cosim = Cosim::new(built.start().unwrap(), traffic, config.clone());
-        match cosim.run(packets()) {
+        match cosim.run(packets(), &mut |_| {}) {
             Ok(compared) => println!("{}, {plan:?}: {compared:?}", case.name),
             Err(why) => panic!("{}, {plan:?}: {why}", case.name),
         }

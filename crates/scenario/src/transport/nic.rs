@@ -278,22 +278,8 @@ fn on_blocks(config: &Config) -> NicConfig {
 /// A program in a file, on the blocks of the NIC.
 fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Checked<Transport> {
     let compiled = Compiled::new(table, around.dir, named)?;
-    let preset = chosen(table, &["firesim"])?.map(|_| Programmed::firesim());
-    let mut read = Programmed::firesim();
-    table.keys(PROGRAM, &mut read, preset.as_ref())?;
-    table.complete(&["firesim"])?;
-    let Programmed { mut nic, protocol, telemetry, overhead } = read;
-    // At most what the 16 bits of a message's length can say.
-    let class = |c: &Buffers| Class { size: c.bytes as u16, count: c.buffers };
-    let classes = buffers(table, preset.map(|p| p.nic.classes.iter().map(class).collect()))?;
-    let class = |c: &Class| Buffers { bytes: u32::from(c.size), buffers: c.count };
-    nic.classes = classes.iter().map(class).collect();
-    nic.protocols = protocol.0.iter().map(|(_, number)| *number).collect();
+    let Programmed { mut nic, protocol, telemetry, overhead } = sized(table)?;
     nic.spray = around.mode.needs_spraying();
-    if nic.clocked {
-        nic.remember = hardware_table(table, nic.remember);
-    }
-    nic.check().map_err(|why| refused(table, &why.to_string(), &nic_keys_of(&why)))?;
     let framing = Framing { overhead, ..FRAMING };
     let first_protocol = nic.protocols.first().copied().unwrap_or(0);
     let (classes, longest) = (8_u8.saturating_sub(nic.priorities)..8, u64::from(nic.longest()));
@@ -325,6 +311,31 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Chec
         telemetry,
         ..Transport::of_life(framing, first_protocol, for_life)
     })
+}
+
+/// The keys of a program in a file, and the buffers.
+fn sized(table: &mut Reader<'_>) -> Checked<Programmed> {
+    let preset = chosen(table, &["firesim"])?.map(|_| Programmed::firesim());
+    let mut read = Programmed::firesim();
+    table.keys(PROGRAM, &mut read, preset.as_ref())?;
+    table.complete(&["firesim"])?;
+    let nic = &mut read.nic;
+    // At most what the 16 bits of a message's length can say.
+    let class = |c: &Buffers| Class { size: c.bytes as u16, count: c.buffers };
+    let classes = buffers(table, preset.map(|p| p.nic.classes.iter().map(class).collect()))?;
+    let class = |c: &Class| Buffers { bytes: u32::from(c.size), buffers: c.count };
+    nic.classes = classes.iter().map(class).collect();
+    nic.protocols = read.protocol.0.iter().map(|(_, number)| *number).collect();
+    if nic.clocked {
+        nic.remember = hardware_table(table, nic.remember);
+    }
+    nic.check().map_err(|why| refused(table, &why.to_string(), &nic_keys_of(&why)))?;
+    Ok(read)
+}
+
+/// The NIC that `table` describes by the keys of a program in a file.
+pub(super) fn config_of(table: &mut Reader<'_>) -> Checked<NicConfig> {
+    Ok(sized(table)?.nic)
 }
 
 /// The first of the keys whose published value is for links of [`super::PUBLISHED_FOR`] and is

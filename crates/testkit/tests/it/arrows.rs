@@ -38,7 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("study", &["units", "endpoint", "fabric", "metrics", "scenario"]),
-    ("cli", &["units", "p4", "nic", "metrics", "report", "scenario", "study"]),
+    ("cli", &["units", "p4", "nic", "rtl", "metrics", "report", "scenario", "study"]),
 ];
 
 fn manifest(folder: &Path) -> toml::Table {
