@@ -8,6 +8,7 @@
 pub mod blocks;
 pub mod cosim;
 pub mod emit;
+mod guard;
 pub mod machine;
 pub mod nic;
 mod ports;

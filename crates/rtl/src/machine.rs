@@ -75,12 +75,11 @@ impl Circuit {
         }
     }
 
-    /// The circuit has ended by itself, by an assertion or from outside: so does the run, since a
-    /// message that nobody has sent is acknowledged. What the simulation said is told before.
+    /// The circuit has ended by itself, by an assertion or from outside, and so the host cannot go
+    /// on.
     fn end(&mut self, fx: &mut Effects) {
         if let Some(error) = self.broken.take() {
-            eprintln!("{error}");
-            fx.acked(MsgId(u64::MAX));
+            fx.broken(error.to_string());
             self.is_over = true;
         }
     }

@@ -10,6 +10,7 @@ use p4::interp::Machine;
 use p4::ir;
 use p4::program::{Externs, Program};
 use p4::state::State;
+use units::HostId;
 
 pub use entries::Entries;
 
@@ -155,6 +156,11 @@ impl Compiled {
     /// Whether a circuit runs it.
     pub(crate) fn is_rtl(&self) -> bool {
         self.backend == Backend::Rtl
+    }
+
+    /// Whether one runs it on the NIC of `host`.
+    pub(crate) fn is_circuit(&self, host: HostId) -> bool {
+        self.is_rtl() && (self.rtl_hosts.is_empty() || self.rtl_hosts.contains(&host.0))
     }
 
     /// The state in which it begins.
