@@ -363,7 +363,25 @@ fn check_least(table: &Reader<'_>, transport: &Transport) -> Checked<()> {
     Ok(())
 }
 
+impl Transport {
+    /// What is wrong with a link of `rate` to a host, if it brings packets closer together than the
+    /// circuit of its NIC can do with.
+    fn too_close(&self, rate: Rate) -> Option<String> {
+        let cycles = cycles_in(rate.serialise(SHORTEST));
+        let spacing = self.spacing.filter(|spacing| *spacing > cycles)?;
+        Some(format!(
+            "packets of {SHORTEST} B come every {cycles} cycles from a link of {rate}, and the \
+             circuit of this program takes one every {spacing}"
+        ))
+    }
+}
+
 impl Transports {
+    /// As [`Transport::too_close`], of the first of all.
+    pub(crate) fn too_close(&self, rate: Rate) -> Option<String> {
+        self.list.iter().find_map(|transport| transport.too_close(rate))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Transport> {
         self.list.iter()
     }
@@ -509,15 +527,9 @@ pub(crate) fn check_spacing(
 ) -> Checked<()> {
     let to_hosts = topology.links().iter().filter(|link| matches!(link.to, Node::Host(_)));
     let Some(rate) = to_hosts.map(|link| link.rate).max() else { return Ok(()) };
-    let cycles = cycles_in(rate.serialise(SHORTEST));
-    let close = |(_, spacing): &(_, u64)| *spacing > cycles;
     let each = tables.iter().zip(&transports.list);
-    let mut clocked = each.filter_map(|(table, transport)| Some((table, transport.spacing?)));
-    let Some((table, spacing)) = clocked.find(close) else { return Ok(()) };
-    let message = format!(
-        "packets of {SHORTEST} B come every {cycles} cycles from a link of {rate}, and the circuit \
-         of this program takes one every {spacing}"
-    );
+    let mut close = each.filter_map(|(table, transport)| Some((table, transport.too_close(rate)?)));
+    let Some((table, message)) = close.next() else { return Ok(()) };
     let hint = "slower links to hosts, or leave out `clocked`: the law of instants has no circuit";
     table.fail("clocked", message, "too close for a circuit", hint)
 }

@@ -7,7 +7,9 @@ use transports::ndp::{self, Config, Discipline, ScoreboardRule};
 use units::{HostId, MsgId, MsgKey};
 use wire::ndp::{Header, Type};
 
-use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections};
+use super::{
+    Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
+};
 use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};

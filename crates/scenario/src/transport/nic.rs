@@ -141,6 +141,12 @@ pub(super) fn keys() -> Vec<Section> {
 /// `kind = "nic"`.
 pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let named = Named::read(table)?;
+    if let Some(host) = named.rtl_hosts.iter().find(|host| **host >= around.hosts) {
+        let last = around.hosts.saturating_sub(1);
+        let message = format!("there is no host {host} whose NIC could be a circuit");
+        let hint = format!("hosts are numbered from 0 to {last}");
+        return table.fail("rtl_hosts", message, "not this one", hint);
+    }
     let program = named.program.to_string_lossy().into_owned();
     match MODELS.iter().find(|(name, ..)| *name == program) {
         Some(&(_, program, file, constants)) => model(table, program, file, constants, &named),
@@ -193,7 +199,11 @@ fn model(
         },
         kept: kept(table, program == Program::Ndp),
         spacing: config.clocked.then(|| spacing(table, file, &constants)).transpose()?,
-        ..Transport::new(framing, config.program.protocol().number(), Box::new(|_| Err(String::new())))
+        ..Transport::new(
+            framing,
+            config.program.protocol().number(),
+            Box::new(|_| Err(String::new())),
+        )
     };
     let for_life: ForLife = if backend == Backend::Model {
         Box::new(move |packet_life| {

@@ -2,7 +2,9 @@
 
 use transports::phost::{self, Config, FreeTokens};
 
-use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections};
+use super::{
+    Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
+};
 use crate::diagnostic::Checked;
 use crate::key::{Section, keys};
 use crate::reader::Reader;

@@ -7,7 +7,9 @@ use transports::tcp::{
 };
 use units::{Bytes, Dur};
 
-use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections};
+use super::{
+    Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
+};
 use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Key, Section, keys, section, section_of_variants};
