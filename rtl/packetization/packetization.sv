@@ -59,6 +59,9 @@ module packetization import nano_pkg::*; #(
   input  logic [7:0]      credit_rtx_pkt_offset_i,
   input  logic            credit_update_i,
   input  logic [15:0]     credit_new_credit_i,
+  // A timeout has packets of this message sent again.
+  output logic            repeats_valid_o,
+  output logic [IdW-1:0]  repeats_id_o,
   // Messages that are over: all has arrived, or there was no answer.
   output logic            done_valid_o,
   output logic [IdW-1:0]  done_id_o,
@@ -410,6 +413,8 @@ module packetization import nano_pkg::*; #(
                                                      : messages_q[cancel_id_i].buffer)
   );
 
+  assign repeats_valid_o = push_timeout;
+  assign repeats_id_o    = push_timeout ? timeout_id : '0;
   assign done_valid_o    = delivered_whole;
   assign done_id_o       = delivered_whole ? delivered_id : '0;
   assign gave_up_valid_o = gives_up;

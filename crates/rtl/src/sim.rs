@@ -432,4 +432,4 @@ impl Drop for Simulation {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

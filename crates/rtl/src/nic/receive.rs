@@ -7,6 +7,12 @@ use super::requests::{Asked, in_time};
 use super::top::Top;
 use super::{BEAT, INGRESS, NicError};
 
+/// Cycles from a lookup to its answer (`@latency` in `nano.p4`).
+pub(crate) const ANSWER: u64 = 2;
+
+/// What of the answer the top says, too.
+const FOUND: [&str; 4] = ["fail", "is_new_msg", "is_new_pkt", "is_done"];
+
 impl Top<'_> {
     pub(super) fn clock(&mut self) {
         for (name, width) in [("nic_mac_i", 48), ("switch_mac_i", 48), ("nic_ip_i", 32)] {
@@ -117,6 +123,7 @@ impl Top<'_> {
             ports.push(format!(".{name}_o({wire})"));
             match results.get(at) {
                 Some(input) => drop(self.into[INGRESS].insert(input.clone(), wire)),
+                None if FOUND.contains(&name) => {}
                 None => self.unused.push(wire),
             }
         }
@@ -136,7 +143,17 @@ impl Top<'_> {
             ports.join(", ")
         );
         self.line(text);
+        self.looked_up(&valid);
         self.deliveries(asked.as_ref())
+    }
+
+    /// What a lookup has found, for who counts it.
+    fn looked_up(&mut self, valid: &str) {
+        let answers = self.later(valid, 1, ANSWER);
+        self.output("looked_up_valid_o", 1, &answers);
+        for name in FOUND {
+            self.output(&format!("looked_up_{name}_o"), 1, &format!("info_{name}"));
+        }
     }
 
     /// A message that its lookup has found whole is announced when the packet takes effect, if the
