@@ -12,6 +12,8 @@ module trim_queue #(
   parameter int unsigned Depth = 1024,
   // Bytes that the port holds, the packet in service included.
   parameter int unsigned Memory = 144000,
+  // Cycles from one packet that is told to the next, at least.
+  parameter int unsigned Apart = 2,
   // What else a descriptor has: where the packet is.
   parameter int unsigned TagW = 16,
   localparam int unsigned QueueW = $clog2(Queues)
@@ -130,13 +132,15 @@ module trim_queue #(
   localparam int unsigned Told = 4;
   logic [1:0]  told_kept;
   logic [18:0] told;
-  logic        told_room;
+  logic        told_room, tells;
+  logic [7:0]  since_q;
+  assign sent_valid_o = tells && since_q >= 8'(Apart - 1);
   fifo #(.Width(19), .Depth(Told)) u_told (
-    .clk_i, .rst_ni, .pop_i(sent_valid_o), .valid_o(sent_valid_o), .front_o(told),
+    .clk_i, .rst_ni, .pop_i(sent_valid_o), .valid_o(tells), .front_o(told),
     .push_i({lost_o, done_i}), .data0_i({service_queue_q, service_length_q}),
     .data1_i({join_queue_i, join_length_i}), .room_o(told_room), .kept_o(told_kept)
   );
-  assign {sent_queue_o, sent_length_o} = told;
+  assign {sent_queue_o, sent_length_o} = sent_valid_o ? told : '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -145,7 +149,9 @@ module trim_queue #(
       service_queue_q  <= '0;
       service_length_q <= '0;
       bytes_q          <= '0;
+      since_q          <= '1;
     end else begin
+      since_q <= sent_valid_o ? '0 : since_q + 8'(since_q != '1);
       busy_q  <= take_i || (busy_q && !done_i);
       bytes_q <= kept ? wanted : left;
       if (take_i) begin

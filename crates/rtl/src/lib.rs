@@ -15,6 +15,7 @@ mod ports;
 pub mod prove;
 pub mod record;
 pub mod sim;
+pub mod switch;
 pub mod synth;
 pub mod tools;
 mod yosys;

@@ -25,6 +25,7 @@ const MUTANTS: &[Mutant] = &[
         "service_length_q <= join_length_i;",
     ),
     Mutant::new("trim_queue", ".push_i({lost_o, done_i})", ".push_i({1'b0, done_i})"),
+    Mutant::new("trim_queue", "8'(Apart - 1)", "8'(Apart - 2)"),
     Mutant::new("trim_queue", "room[QueueW'(join_queue_i)] &&", "room[0] &&"),
 ];
 
@@ -54,6 +55,9 @@ struct Port {
     /// One of so many cycles has an arrival, and ends what is in service.
     busy: [u64; 2],
     since: u32,
+    /// Since a packet was taken, and one was told.
+    served: u32,
+    silent: u32,
 }
 
 impl Port {
@@ -73,6 +77,8 @@ impl Port {
             told: VecDeque::new(),
             busy: [3, 4],
             since: 0,
+            served: 0,
+            silent: 1,
         }
     }
 
@@ -121,7 +127,11 @@ impl Model for Port {
             self.busy = [[2, 3], [2, 40], [30, 3], [2, 2]][self.rng.below(4) as usize];
         }
         outputs.set("bytes_o", self.bytes);
-        if let Some(sent) = self.told.pop_front() {
+        self.silent += 1;
+        if self.silent > 1
+            && let Some(sent) = self.told.pop_front()
+        {
+            self.silent = 0;
             outputs.set("sent_valid_o", 1u8);
             outputs.set("sent_queue_o", sent.queue);
             outputs.set("sent_length_o", sent.length);
@@ -134,7 +144,8 @@ impl Model for Port {
             outputs.set("length_o", front.length);
             outputs.set("tag_o", front.tag);
         }
-        if self.service.is_some() && self.rng.one_in(self.busy[1]) {
+        self.served += 1;
+        if self.service.is_some() && self.served >= 4 && self.rng.one_in(self.busy[1]) {
             let done = self.service.take();
             inputs.set("done_i", 1u8);
             self.bytes -= done.map_or(0, |packet| u32::from(packet.length));
@@ -144,15 +155,16 @@ impl Model for Port {
         if let Some((queue, place)) = chosen.filter(|_| fits_again) {
             inputs.set("take_i", 1u8);
             self.turn = place;
+            self.served = 0;
             self.service = self.queues[queue].pop_front();
         }
         let packet = self.draw();
         inputs.set("join_queue_i", packet.queue);
         inputs.set("join_length_i", packet.length);
         inputs.set("join_tag_i", packet.tag);
-        // Every other cycle at most (S1).
+        // Four cycles apart at least (S1).
         self.since += 1;
-        if self.since >= 2 && self.rng.one_in(self.busy[0]) {
+        if self.since >= 4 && self.rng.one_in(self.busy[0]) {
             self.since = 0;
             inputs.set("join_valid_i", 1u8);
             self.arrive(packet, outputs);

@@ -7,6 +7,7 @@ mod cost;
 mod draw;
 mod emitted;
 mod harness;
+mod switch;
 mod synthesis;
 #[path = "../../../programs/tests/agree/traffic.rs"]
 #[allow(dead_code, reason = "shared with the tests of `programs`")]
