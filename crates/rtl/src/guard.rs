@@ -50,7 +50,7 @@ impl Guard {
         while !self.over.load(Ordering::Acquire) {
             let before = self.turns.load(Ordering::Acquire);
             thread::park_timeout(patience);
-            let waits = before % 2 == 1 && self.turns.load(Ordering::Acquire) == before;
+            let waits = !before.is_multiple_of(2) && self.turns.load(Ordering::Acquire) == before;
             if waits && !self.over.load(Ordering::Acquire) {
                 self.hung.store(true, Ordering::Release);
                 // Its pipes close, and so whoever waits hears of it.
@@ -63,7 +63,7 @@ impl Guard {
     /// Somebody waits for an answer from now on, or does so no more.
     pub(crate) fn waits(&self, waits: bool) {
         let turns = self.turns.fetch_add(1, Ordering::AcqRel);
-        debug_assert_eq!(turns % 2 == 0, waits);
+        debug_assert_eq!(turns.is_multiple_of(2), waits);
     }
 
     /// Whether it is over because the child hung.

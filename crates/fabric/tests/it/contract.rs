@@ -196,7 +196,7 @@ fn a_broken_host_ends_the_run_with_its_reason_and_blames_nobody() {
         let why = &ended.violation;
         assert_eq!(why.to_string(), format!("at 0ps: {}: the device is gone", HostId(3)));
         assert!(why.is_outside);
-        assert_eq!(ended.outcome.end, trimline_fabric::End::Broken);
+        assert_eq!(ended.outcome.end, End::Broken);
     }
     let defect = Script { timer: |cx| cx.fx.arm(TimerId(0), us(1)), ..NOTHING };
     let submit = |cx: &mut Cx<'_>, _: &Msg| cx.fx.arm(TimerId(0), us(2));
