@@ -65,6 +65,9 @@ module packetization import nano_pkg::*; #(
   input  logic [7:0]      credit_rtx_pkt_offset_i,
   input  logic            credit_update_i,
   input  logic [15:0]     credit_new_credit_i,
+  // A timeout has packets of this message sent again.
+  output logic            repeats_valid_o,
+  output logic [IdW-1:0]  repeats_id_o,
   // Messages that are over: all has arrived, or there was no answer.
   output logic            done_valid_o,
   output logic [IdW-1:0]  done_id_o,
@@ -481,6 +484,8 @@ module packetization import nano_pkg::*; #(
     .give2_index_i(submits && cancel_id_i == free_id ? buffer_free : buffers_q[cancel_id_i])
   );
 
+  assign repeats_valid_o = push_timeout;
+  assign repeats_id_o    = push_timeout ? timeout_id : '0;
   assign done_valid_o    = delivered_whole;
   assign done_id_o       = delivered_whole ? delivered_id_q : '0;
   assign gave_up_valid_o = gives_up;

@@ -32,7 +32,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Result<Transport, 
         ..Transport::new(
             config.framing(),
             wire::frame::UDP,
-            Box::new(move || Some(Box::new(StopAndWait::new(config)))),
+            Box::new(move |_| Ok(Box::new(StopAndWait::new(config)))),
         )
     })
 }

@@ -39,6 +39,9 @@ pub enum Effect {
     Rtt(MsgId, Dur),
     /// The same of a message to this host.
     RttReceived(MsgKey, Dur),
+    /// Something outside of the endpoint on which it rests has ended ([`Effects::why_broken`]): the
+    /// host cannot go on. No defect of the endpoint.
+    Broken,
 }
 
 /// Why a message failed.
@@ -103,19 +106,23 @@ impl Stat {
 
 /// The effects of one call, in order. Reused between calls: pushing allocates only to warm up.
 #[derive(Debug, Default)]
-pub struct Effects(Vec<Effect>);
+pub struct Effects {
+    list: Vec<Effect>,
+    /// Of [`Effect::Broken`].
+    why_broken: String,
+}
 
 impl Effects {
     /// No effects yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self { list: Vec::new(), why_broken: String::new() }
     }
 
     /// Fire `timer` at `at`.
     #[inline]
     pub fn arm(&mut self, timer: TimerId, at: Time) {
-        self.0.push(Effect::Arm { timer, at });
+        self.list.push(Effect::Arm { timer, at });
     }
 
     /// Do not fire `timer`.
@@ -126,52 +133,52 @@ impl Effects {
     /// Place `len` bytes of payload at `offset` of `key`.
     #[inline]
     pub fn place(&mut self, key: MsgKey, offset: u64, len: u32) {
-        self.0.push(Effect::Place { key, offset, len });
+        self.list.push(Effect::Place { key, offset, len });
     }
 
     /// Tell the application that `key` is whole.
     pub fn delivered(&mut self, key: MsgKey) {
-        self.0.push(Effect::Delivered(key));
+        self.list.push(Effect::Delivered(key));
     }
 
     /// Tell the application that its message `id` was delivered.
     pub fn acked(&mut self, id: MsgId) {
-        self.0.push(Effect::Acked(id));
+        self.list.push(Effect::Acked(id));
     }
 
     /// Tell the application that `key` will not complete.
     pub fn failed(&mut self, key: MsgKey, why: FailReason) {
-        self.0.push(Effect::Failed(key, why));
+        self.list.push(Effect::Failed(key, why));
     }
 
     /// Count `stat` once.
     #[inline]
     pub fn count(&mut self, stat: Stat) {
-        self.0.push(Effect::Count(stat));
+        self.list.push(Effect::Count(stat));
     }
 
     /// Count `stat` once, for message `id` of this host.
     #[inline]
     pub fn count_for(&mut self, stat: Stat, id: MsgId) {
-        self.0.push(Effect::CountFor(stat, id));
+        self.list.push(Effect::CountFor(stat, id));
     }
 
     /// Count `stat` once, for message `key` to this host.
     #[inline]
     pub fn count_received(&mut self, stat: Stat, key: MsgKey) {
-        self.0.push(Effect::CountReceived(stat, key));
+        self.list.push(Effect::CountReceived(stat, key));
     }
 
     /// Report a round-trip sample of message `id` of this host.
     #[inline]
     pub fn rtt(&mut self, id: MsgId, rtt: Dur) {
-        self.0.push(Effect::Rtt(id, rtt));
+        self.list.push(Effect::Rtt(id, rtt));
     }
 
     /// Report a round-trip sample of message `key` to this host.
     #[inline]
     pub fn rtt_received(&mut self, key: MsgKey, rtt: Dur) {
-        self.0.push(Effect::RttReceived(key, rtt));
+        self.list.push(Effect::RttReceived(key, rtt));
     }
 
     /// Count a timeout of message `id` of this host and its `cause`: head, tail, retransmission or
@@ -181,16 +188,28 @@ impl Effects {
         self.count(cause);
     }
 
+    /// The host cannot go on, for this reason: what has ended, where, and its last input.
+    pub fn broken(&mut self, why: String) {
+        self.why_broken = why;
+        self.list.push(Effect::Broken);
+    }
+
+    /// The reason of [`Effect::Broken`]; empty where there is none.
+    #[must_use]
+    pub fn why_broken(&self) -> &str {
+        &self.why_broken
+    }
+
     /// The effects so far, oldest first.
     #[must_use]
     pub fn as_slice(&self) -> &[Effect] {
-        &self.0
+        &self.list
     }
 
     /// The timers that effects after the first `skip` arm or disarm, to be renamed by who joins
     /// several endpoints into one.
     pub fn timers_mut(&mut self, skip: usize) -> impl Iterator<Item = &mut TimerId> {
-        self.0.iter_mut().skip(skip).filter_map(|effect| match effect {
+        self.list.iter_mut().skip(skip).filter_map(|effect| match effect {
             Effect::Arm { timer, .. } => Some(timer),
             _ => None,
         })
@@ -198,12 +217,12 @@ impl Effects {
 
     /// Forget all effects, keep the memory.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.list.clear();
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 }

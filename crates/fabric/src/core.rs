@@ -126,9 +126,13 @@ impl Core {
 
     /// Remember the first violation.
     pub(crate) fn violate(&mut self, key: Option<MsgKey>, what: String) {
-        let at = self.now;
-        if self.violation.as_ref().is_none_or(|first| at < first.at) {
-            self.violation = Some(Violation::new(at, key, what));
+        self.end(Violation::new(self.now, key, what));
+    }
+
+    /// Remember what ends the run, if nothing has before.
+    pub(crate) fn end(&mut self, why: Violation) {
+        if self.violation.as_ref().is_none_or(|first| why.at < first.at) {
+            self.violation = Some(why);
         }
     }
 
@@ -144,7 +148,7 @@ impl Core {
         let what = format!("{place}livelock: more than {most} calls at one instant");
         let recent = self.suspect.take_recent();
         let key = recent.iter().rev().find_map(|recent| recent.message);
-        self.violation = Some(Violation { at: self.now, key, what, recent });
+        self.violation = Some(Violation { recent, ..Violation::new(self.now, key, what) });
     }
 
     pub(crate) fn require(&mut self, key: Option<MsgKey>, result: Result<(), String>) {

@@ -22,7 +22,7 @@ use crate::link_state::RoutingView;
 use crate::livelock::{CALLS_MAX, Recent, RecentKind};
 use crate::message_table::{MessageEvent, Report};
 use crate::network::{Network, Sent};
-use crate::outcome::Amount;
+use crate::outcome::{Amount, Violation};
 use crate::outgoing::{Note, Outgoing, Signal};
 use crate::per_message_stats::PerMessageStats;
 use crate::reassembly::{Placed, Reassembly};
@@ -439,6 +439,14 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         net.core_mut().violate(None, format!("{me} {what}"));
     }
 
+    /// Host `h` cannot go on, and so the run cannot.
+    #[cold]
+    fn host_broke(&mut self, net: &mut Network<'_, WATCHED>, h: u32, why: &str) {
+        let what = format!("{}: {why}", self.hosts[h as usize].me);
+        let why = Violation::new(net.core().now(), None, what);
+        net.core_mut().end(Violation { is_outside: true, ..why });
+    }
+
     /// Whether host `h`, which is called for the `calls`th time at one go, must not go on.
     #[inline(always)]
     fn livelocked(
@@ -466,7 +474,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             }
             Effect::CountReceived(_, key) | Effect::RttReceived(key, _) => Some(key),
             Effect::Acked(id) | Effect::CountFor(_, id) | Effect::Rtt(id, _) => Some(own(id)),
-            Effect::Arm { .. } | Effect::Count(_) => None,
+            Effect::Arm { .. } | Effect::Count(_) | Effect::Broken => None,
         });
         let of_event = self.app_events.front().and_then(|event| match *event {
             AppEvent::Delivered { key, .. } | AppEvent::Failed(key, _) => Some(key),
@@ -513,6 +521,9 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             let mut fx = std::mem::take(&mut self.fx);
             for effect in fx.as_slice() {
                 self.effect(net, h, *effect);
+                if *effect == Effect::Broken {
+                    self.host_broke(net, h, fx.why_broken());
+                }
             }
             fx.clear();
             self.fx = fx;
@@ -585,6 +596,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
                 self.report(net, h, key, MessageEvent::Failed(why), Outcome::Failed);
                 self.app_events.push_back(AppEvent::Failed(key, why));
             }
+            // Its caller has the reason.
+            Effect::Broken => {}
         }
     }
 

@@ -294,25 +294,29 @@ pub enum End {
     Stopped,
     /// An invariant was violated.
     Violated,
+    /// Something outside of the simulator, on which a host rests, has ended.
+    Broken,
 }
 
 /// An invariant of the contract or of the fabric was violated: a defect of a transport or of the
-/// engine.
+/// engine. Or a host is [broken](endpoint::Effect::Broken), which is neither's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// When.
     pub at: Time,
     /// The message concerned, if one is.
     pub key: Option<MsgKey>,
-    /// What rule.
+    /// What rule, or what has broken.
     pub what: String,
+    /// Something outside of the simulator, on which a host rests, has ended: no defect.
+    pub is_outside: bool,
     /// Of a livelock, the last calls and events, the latest last.
     pub recent: Vec<Recent>,
 }
 
 impl Violation {
     pub(crate) fn new(at: Time, key: Option<MsgKey>, what: String) -> Self {
-        Self { at, key, what, recent: Vec::new() }
+        Self { at, key, what, is_outside: false, recent: Vec::new() }
     }
 }
 

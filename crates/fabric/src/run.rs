@@ -149,7 +149,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         match self.violation.take() {
             None => Ok(self.finish(end)),
             Some(violation) => {
-                let outcome = self.finish(End::Violated);
+                let end = if violation.is_outside { End::Broken } else { End::Violated };
+                let outcome = self.finish(end);
                 Err(Box::new(Violated { violation, outcome }))
             }
         }

@@ -15,6 +15,9 @@ pub enum Error {
     /// The endpoint broke the contract. A bug in the transport.
     #[error("the transport broke its contract: {0}")]
     Contract(#[from] ContractViolation),
+    /// What the endpoint rests on has ended.
+    #[error("the transport cannot go on: {0}")]
+    Broken(String),
     /// The application signalled another host; there is no channel for that here.
     #[error("the application signals {0}: only the simulator carries signals between hosts")]
     RemoteSignal(HostId),

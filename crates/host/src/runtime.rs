@@ -343,6 +343,9 @@ impl Host<'_> {
     fn apply_effects(&mut self) -> Result<(), Error> {
         let effects = std::mem::take(&mut self.effects);
         for &effect in effects.as_slice() {
+            if effect == Effect::Broken {
+                return Err(Error::Broken(effects.why_broken().to_owned()));
+            }
             self.apply(effect)?;
         }
         // Keep the memory.
@@ -375,7 +378,7 @@ impl Host<'_> {
             Effect::Count(stat) | Effect::CountFor(stat, _) | Effect::CountReceived(stat, _) => {
                 self.counters.stats[stat as usize] += 1;
             }
-            Effect::Rtt(..) | Effect::RttReceived(..) => {}
+            Effect::Rtt(..) | Effect::RttReceived(..) | Effect::Broken => {}
         }
         Ok(())
     }

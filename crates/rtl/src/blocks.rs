@@ -39,6 +39,13 @@ pub const DATA_BLOCKS: &[(&str, &str)] = &[
     block("tx_packets", include_str!("../../../rtl/tx_packets/tx_packets.sv")),
 ];
 
+/// Those of a switch's port.
+pub(crate) const OF_PORTS: &[(&str, &str)] = &[
+    block("delay", include_str!("../../../rtl/delay/delay.sv")),
+    block("fifo", include_str!("../../../rtl/fifo/fifo.sv")),
+    block("trim_queue", include_str!("../../../rtl/trim_queue/trim_queue.sv")),
+];
+
 const fn block(name: &'static str, text: &'static str) -> (&'static str, &'static str) {
     (name, text)
 }

@@ -11,6 +11,7 @@
 pub mod blocks;
 pub mod cosim;
 pub mod emit;
+mod guard;
 pub mod kept;
 pub mod machine;
 pub mod nic;
@@ -23,6 +24,7 @@ pub mod record;
 pub mod report;
 pub mod sim;
 pub mod state;
+pub mod switch;
 pub mod synth;
 pub mod tools;
 mod yosys;

@@ -2,20 +2,21 @@
 //!
 //! The circuit runs cycle by cycle for as long as it may do something by itself, and catches up
 //! with the clock before its next input otherwise. What only simulation knows stays here: what a
-//! message is called, and the bytes of it (docs/nic.md, C11). Payload counts as placed when its
-//! message is delivered.
+//! message is called, which bytes of it have come, and what is counted (docs/nic.md, C11).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 
 use endpoint::{Effects, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit};
 use nic::nano::bits::PAYLOAD;
+use nic::nano::blocks::clocked::LOOKUP;
 use nic::nano::config::Config;
 use nic::nano::frame;
 use nic::nano::meta::{carried_id, host_of};
 use nic::nano::ticking::Machine;
 use units::HostId;
 
+use crate::nic::ANSWER;
 use crate::ports;
 use crate::record::Record;
 use crate::sim::{SimError, Simulation};
@@ -42,15 +43,52 @@ pub struct Circuit {
     /// A packet is being made until this cycle.
     made: u64,
     inputs: VecDeque<(u64, Record)>,
-    /// What each slot sends: message and bytes.
-    messages: Vec<Option<(MsgId, u64)>>,
-    /// Messages that have been delivered: a circuit that forgets one delivers it again (C11).
-    delivered: BTreeSet<MsgKey>,
-    /// Slots whose messages are cancelled, one in a cycle.
-    cancels: VecDeque<usize>,
+    /// What each slot sends.
+    messages: Vec<Option<Message>>,
+    /// Packets that are in the lookup or before it.
+    arrived: VecDeque<Arrived>,
+    /// What the application has of messages, which circuits forget (C11).
+    lives: BTreeMap<MsgKey, Life>,
+    /// Packets of data that are being made, by the cycle of their choice.
+    chosen: VecDeque<(u64, Message)>,
+    /// Messages that are cancelled, one in a cycle.
+    cancels: VecDeque<MsgId>,
     /// Why the circuit runs no more, until the run has been told.
     broken: Option<SimError>,
     is_over: bool,
+}
+
+/// A message that is being sent.
+#[derive(Clone, Copy)]
+struct Message {
+    id: MsgId,
+    len: u64,
+    /// Where to, and in which order (zero: in none).
+    channel: (HostId, u32),
+    /// Bit i: packet i has been sent.
+    sent: u64,
+}
+
+/// A packet that has come.
+struct Arrived {
+    cycle: u64,
+    key: MsgKey,
+    offset: u64,
+    len: u32,
+    carries_payload: bool,
+}
+
+/// What the application has of a message.
+#[derive(Default)]
+struct Life {
+    delivered: bool,
+    /// Bit i: the payload of packet i.
+    placed: u64,
+}
+
+/// The bit of the packet that begins there.
+const fn bit(offset: u64) -> u64 {
+    1_u64.wrapping_shl((offset / PAYLOAD as u64) as u32)
 }
 
 impl Circuit {
@@ -68,19 +106,20 @@ impl Circuit {
             made: 0,
             inputs: VecDeque::new(),
             messages,
-            delivered: BTreeSet::new(),
+            arrived: VecDeque::new(),
+            lives: BTreeMap::new(),
+            chosen: VecDeque::new(),
             cancels: VecDeque::new(),
             broken: None,
             is_over: false,
         }
     }
 
-    /// The circuit has ended by itself, by an assertion or from outside: so does the run, since a
-    /// message that nobody has sent is acknowledged. What the simulation said is told before.
+    /// The circuit has ended by itself, by an assertion or from outside, and so the host cannot go
+    /// on.
     fn end(&mut self, fx: &mut Effects) {
         if let Some(error) = self.broken.take() {
-            eprintln!("{error}");
-            fx.acked(MsgId(u64::MAX));
+            fx.broken(error.to_string());
             self.is_over = true;
         }
     }
@@ -128,17 +167,35 @@ impl Circuit {
         }
     }
 
-    /// The packet that has been made.
-    fn packet(&self, outputs: &Record, me: HostId, slot: &mut Packet) -> bool {
+    /// The packet of data that is chosen, if it is one.
+    fn choose(&mut self, cycle: u64, outputs: &Record, fx: &mut Effects) {
+        let get = |port| self.get(outputs, port);
+        let is_data = get("chosen_flags_o") as u8 & wire::nano::flags::DATA != 0;
+        if get("chosen_valid_o") == 0 || !is_data {
+            return;
+        }
+        let cell = get("chosen_tx_msg_id_o") as usize & (self.messages.len() - 1);
+        let packet = bit(get("chosen_pkt_offset_o") as u64 * u64::from(PAYLOAD));
+        let Some(message) = &mut self.messages[cell] else { return };
+        if message.sent & packet != 0 {
+            fx.count_for(Stat::Retransmission, message.id);
+        }
+        message.sent |= packet;
+        self.chosen.push_back((cycle, *message));
+    }
+
+    /// The packet that has been made of what was chosen in a cycle.
+    fn packet(&mut self, chosen: u64, outputs: &Record, me: HostId, slot: &mut Packet) -> bool {
+        while self.chosen.pop_front_if(|(cycle, _)| *cycle < chosen).is_some() {}
+        let message = self.chosen.pop_front_if(|(cycle, _)| *cycle == chosen);
         let get = |port| self.get(outputs, port);
         let (number, context) = (get("made_tx_msg_id_o") as u16, get("made_dst_context_o") as u16);
         let is_data = get("made_flags_o") as u8 & wire::nano::flags::DATA != 0;
-        let cell = usize::from(number) & (self.messages.len() - 1);
         slot.src = me;
         slot.dst = host_of(get("made_dst_ip_o") as u32);
         slot.proto = get("made_protocol_o") as u8;
         if is_data {
-            let Some((msg, len)) = self.messages[cell] else { return false };
+            let Some((_, Message { id: msg, len, .. })) = message else { return false };
             let payload = u64::from(PAYLOAD);
             let offset = payload * get("made_pkt_offset_o") as u64;
             let len = len.saturating_sub(offset).min(payload) as u32;
@@ -156,7 +213,7 @@ impl Circuit {
     fn cancelled(&mut self, inputs: &Record, me: HostId, fx: &mut Effects) {
         let cell = self.get_input(inputs, "cancel_id_i") as usize;
         if self.get_input(inputs, "cancel_valid_i") == 1
-            && let Some((id, _)) = self.messages[cell].take()
+            && let Some(Message { id, .. }) = self.messages[cell].take()
         {
             fx.failed(MsgKey { src: me, id }, FailReason::Cancelled);
         }
@@ -165,7 +222,7 @@ impl Circuit {
     /// The message of the slot that the circuit says is over.
     fn over(&mut self, outputs: &Record, name: &str) -> Option<MsgId> {
         let slot = ports::slot(self.circuit.outputs(), outputs, name)?;
-        self.messages[slot].take().map(|(id, _)| id)
+        self.messages[slot].take().map(|message| message.id)
     }
 
     /// What the application hears.
@@ -173,19 +230,52 @@ impl Circuit {
         let layout = self.circuit.outputs();
         (0..ports::lost(layout, outputs)).for_each(|_| fx.count(Stat::HostDrop));
         let delivered = ports::delivered(layout, outputs, &self.config);
+        let repeats = ports::slot(layout, outputs, "repeats");
         if let Some(id) = self.over(outputs, "acked") {
             fx.acked(id);
         }
         if let Some(key) = delivered {
-            if self.delivered.insert(key) {
-                fx.place(key, 0, self.get(outputs, "delivered_msg_len_o") as u32);
-                fx.delivered(key);
-            } else {
+            let life = self.lives.entry(key).or_default();
+            if life.delivered {
                 fx.count(Stat::DeliveredTwice);
+            } else {
+                life.delivered = true;
+                fx.delivered(key);
             }
+        }
+        if let Some(message) = repeats.and_then(|slot| self.messages[slot]) {
+            fx.timeout(Stat::OtherTimeout, message.id);
         }
         if let Some(id) = self.over(outputs, "gave_up") {
             fx.failed(MsgKey { src: me, id }, FailReason::TimedOut);
+        }
+    }
+
+    /// What a lookup has found is counted, and the payload is placed.
+    fn look_up(&mut self, cycle: u64, outputs: &Record, fx: &mut Effects) {
+        let came = cycle.saturating_sub(LOOKUP + ANSWER);
+        while self.arrived.pop_front_if(|packet| packet.cycle < came).is_some() {}
+        let Some(packet) = self.arrived.pop_front_if(|packet| packet.cycle == came) else { return };
+        let says = |what| self.get(outputs, what) == 1;
+        let [fail, is_new, is_done] =
+            ["looked_up_fail_o", "looked_up_is_new_pkt_o", "looked_up_is_done_o"].map(says);
+        if !says("looked_up_valid_o") {
+            return;
+        }
+        let begins = says("looked_up_is_new_msg_o");
+        let Arrived { key, offset, len, carries_payload, .. } = packet;
+        if is_done || (carries_payload && !is_new && !fail) {
+            fx.count(Stat::Duplicate);
+        }
+        let life = self.lives.entry(key).or_default();
+        if begins && !life.delivered && life.placed != 0 {
+            fx.count_received(Stat::Forgotten, key);
+        }
+        if carries_payload && is_new && life.placed & bit(offset) == 0 {
+            life.placed |= bit(offset);
+            if len > 0 {
+                fx.place(key, offset, len);
+            }
         }
     }
 
@@ -203,25 +293,29 @@ impl Circuit {
             self.made = cycle + self.making + 1;
             self.settled = self.settled.max(cycle + settles(&self.config));
         }
-        let made = self.get(outputs, "made_valid_o") == 1 && self.packet(outputs, me, slot);
+        self.choose(cycle, outputs, fx);
+        let chosen = cycle.saturating_sub(self.making);
+        let made = self.get(outputs, "made_valid_o") == 1 && self.packet(chosen, outputs, me, slot);
         self.cancelled(record, me, fx);
+        self.look_up(cycle, outputs, fx);
         self.hear(outputs, me, fx);
-        made.then(|| cycle - self.making)
+        made.then_some(chosen)
     }
 }
 
 impl Machine for Circuit {
-    /// One in a cycle: a circuit has one port for them. Another one is told that there is no room.
     fn submit(&mut self, cycle: u64, me: HostId, msg: &Msg, fx: &mut Effects) -> Submit {
         if msg.len > u64::from(self.config.longest()) {
             fx.failed(MsgKey { src: me, id: msg.id }, FailReason::Refused);
             return Submit::Taken;
         }
         self.catch_up(cycle, me);
-        let mut record = self.given(cycle, me).clone();
-        if self.get_input(&record, "submit_valid_i") == 1 {
+        let channel = (msg.dst, msg.channel);
+        let same = |message: &Message| msg.channel != 0 && message.channel == channel;
+        if self.messages.iter().flatten().any(same) {
             return Submit::Full;
         }
+        let mut record = self.given(cycle, me).clone();
         ports::submit(self.circuit.inputs(), &mut record, &self.config, msg);
         let outputs = match self.circuit.look(&record) {
             Ok(outputs) => outputs,
@@ -235,16 +329,14 @@ impl Machine for Circuit {
         }
         *self.given(cycle, me) = record;
         let cell = self.get(&outputs, "submit_id_o") as usize;
-        self.messages[cell] = Some((msg.id, msg.len));
+        self.messages[cell] = Some(Message { id: msg.id, len: msg.len, channel, sent: 0 });
         Submit::Taken
     }
 
     fn cancel(&mut self, cycle: u64, me: HostId, id: MsgId) {
-        let is_it = |message: &Option<(MsgId, u64)>| message.is_some_and(|(known, _)| known == id);
-        let Some(cell) = self.messages.iter().position(is_it) else { return };
         self.catch_up(cycle, me);
         self.given(cycle, me);
-        self.cancels.push_back(cell);
+        self.cancels.push_back(id);
     }
 
     fn receive(
@@ -255,6 +347,9 @@ impl Machine for Circuit {
         _: &mut Effects,
     ) {
         self.catch_up(cycle, me);
+        let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+        let (offset, len, carries_payload) = (pkt.span.offset, pkt.span.len, pkt.carries_payload());
+        self.arrived.push_back(Arrived { cycle, key, offset, len, carries_payload });
         let mut headers = Vec::new();
         frame::write(pkt, switches, &mut headers);
         let mut record = self.given(cycle, me).clone();
@@ -283,7 +378,10 @@ impl Machine for Circuit {
         let given = self.inputs.pop_front_if(|(at, _)| *at == cycle).map(|(_, record)| record);
         let mut record = given.unwrap_or_else(|| self.nothing(me));
         self.next = cycle + 1;
-        if let Some(cell) = self.cancels.pop_front() {
+        let cancelled = self.cancels.pop_front();
+        let is_it = |message: &Option<Message>| message.map(|message| message.id) == cancelled;
+        let cell = self.messages.iter().position(is_it).filter(|_| cancelled.is_some());
+        if let Some(cell) = cell {
             self.set(&mut record, "cancel_valid_i", 1);
             self.set(&mut record, "cancel_id_i", cell as u128);
         }
@@ -296,5 +394,26 @@ impl Machine for Circuit {
         }
         self.end(fx);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use endpoint::Effect;
+    use units::Dur;
+
+    use super::*;
+    use crate::sim::tests::script;
+
+    #[test]
+    fn a_circuit_that_ends_breaks_its_host_once() {
+        let ports = ["nic_mac_i", "switch_mac_i", "nic_ip_i", "tx_open_i"];
+        let circuit = script("breaks", "echo 'it broke' >&2; exit 3", &ports);
+        let mut circuit = Circuit::new(circuit, Config::prototype(9, Dur::from_us(7)), 3);
+        let (mut fx, mut slot) = (Effects::new(), Packet::EMPTY);
+        assert_eq!(circuit.step(70, true, HostId(0), &mut slot, &mut fx), None);
+        assert_eq!(fx.as_slice(), [Effect::Broken]);
+        assert!(fx.why_broken().contains("it said: it broke"), "{}", fx.why_broken());
+        assert_eq!((circuit.next(), circuit.chooses(0..=u64::MAX)), (None, None));
     }
 }

@@ -137,6 +137,21 @@ impl Layout {
         words.fold(0, |value, (word, at)| value | u128::from(*word) << (WORD * at))
     }
 
+    /// The ports that are not zero, with their values in hexadecimal.
+    #[must_use]
+    pub fn show(&self, record: &Record) -> String {
+        let mut shown = Vec::new();
+        for (at, port) in self.ports.iter().enumerate() {
+            let words = self.get_words(record, at).iter().rev();
+            let digits: String = words.map(|word| format!("{word:08x}")).collect();
+            match digits.trim_start_matches('0') {
+                "" => {}
+                digits => shown.push(format!("{} = {digits}", port.name)),
+            }
+        }
+        if shown.is_empty() { "all zero".to_owned() } else { shown.join(", ") }
+    }
+
     /// All words of a port.
     #[must_use]
     pub fn get_words<'a>(&self, record: &'a Record, port: usize) -> &'a [u32] {

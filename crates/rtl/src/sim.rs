@@ -5,14 +5,17 @@
 //! clock rises. So an output is a function of this cycle's inputs and of what the edges before it
 //! have stored. Reset (`rst_ni`) has been applied before the first cycle.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::guard::Guard;
 use crate::record::{Layout, Port, Record};
 use crate::tools::{ToolError, Tools, output};
 
@@ -40,18 +43,59 @@ pub enum SimError {
     /// A file.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The simulation has ended by itself: an assertion, or a crash.
-    #[error("the simulation of `{top}` ended in cycle {cycle} or in the {batch} after it: {said}")]
+    /// The simulation has ended by itself, by an assertion or a crash; or it has not answered.
+    #[error(
+        "the simulation of `{top}` {how} in {}; its last input: {input}{}",
+        cycles(*cycle, *batch),
+        colon(said)
+    )]
     Died {
         /// The top module.
         top: String,
+        /// What it did: see [`How`].
+        how: How,
         /// The first cycle whose outputs did not come.
         cycle: u64,
         /// Cycles that it had been given.
         batch: usize,
+        /// The inputs of the last of them that are not zero.
+        input: String,
         /// What it said.
         said: String,
     },
+}
+
+/// How a simulation ends before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// By itself, or by somebody else's hand.
+    Ended,
+    /// It was ended, because no answer came in this time.
+    Hung(Duration),
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended => write!(f, "ended"),
+            Self::Hung(patience) => write!(f, "did not answer for {patience:?}"),
+        }
+    }
+}
+
+fn cycles(first: u64, batch: usize) -> String {
+    match batch {
+        0 | 1 => format!("cycle {first}"),
+        _ => format!("one of the {batch} cycles from {first}"),
+    }
+}
+
+/// What it said, if anything, behind a colon.
+fn colon(said: &str) -> String {
+    match said.trim() {
+        "" => String::new(),
+        said => format!("; it said: {said}"),
+    }
 }
 
 impl Design {
@@ -140,6 +184,7 @@ impl Design {
             program: folder.join("simulation"),
             inputs: layout(&self.inputs),
             outputs: layout(&self.outputs),
+            patience: PATIENCE,
         }
     }
 
@@ -265,6 +310,9 @@ int main(int argc, char** argv) {
 }
 "#;
 
+/// A batch of thousands of cycles of the largest design takes a second on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The bit of a batch's length that asks for a look ([`Simulation::look`]).
 const LOOK: u32 = 1 << 31;
 
@@ -340,9 +388,16 @@ pub struct Program {
     program: PathBuf,
     inputs: Layout,
     outputs: Layout,
+    patience: Duration,
 }
 
 impl Program {
+    /// The same, which has this time for an answer: it hangs if twice that passes without one.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
     /// Start it, after its reset.
     ///
     /// # Errors
@@ -366,10 +421,11 @@ impl Program {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
+        let guard = Guard::new(child, self.patience)?;
         let (Some(input), Some(output)) = (input, output) else {
             return Err(io::Error::other("a child without pipes"));
         };
-        Ok(Simulation { built: self.clone(), child, input, output, cycle: 0 })
+        Ok(Simulation { built: self.clone(), guard, input, output, cycle: 0 })
     }
 }
 
@@ -377,7 +433,7 @@ impl Program {
 #[derive(Debug)]
 pub struct Simulation {
     built: Program,
-    child: Child,
+    guard: Arc<Guard>,
     input: ChildStdin,
     output: ChildStdout,
     cycle: u64,
@@ -416,8 +472,7 @@ impl Simulation {
     /// # Errors
     /// See [`SimError::Died`].
     pub fn look(&mut self, inputs: &Record) -> Result<Record, SimError> {
-        let outputs = self.exchange(std::slice::from_ref(inputs), LOOK);
-        let outputs = outputs.map_err(|_| self.died(1))?.pop();
+        let outputs = self.exchange(std::slice::from_ref(inputs), LOOK)?.pop();
         Ok(outputs.unwrap_or_else(|| self.outputs().zero()))
     }
 
@@ -426,13 +481,19 @@ impl Simulation {
     /// # Errors
     /// See [`SimError::Died`].
     pub fn run(&mut self, inputs: &[Record]) -> Result<Vec<Record>, SimError> {
-        let outputs = self.exchange(inputs, 0);
-        let outputs = outputs.map_err(|_| self.died(inputs.len()))?;
+        let outputs = self.exchange(inputs, 0)?;
         self.cycle += inputs.len() as u64;
         Ok(outputs)
     }
 
-    fn exchange(&mut self, inputs: &[Record], how: u32) -> io::Result<Vec<Record>> {
+    fn exchange(&mut self, inputs: &[Record], how: u32) -> Result<Vec<Record>, SimError> {
+        self.guard.waits(true);
+        let outputs = self.ask(inputs, how);
+        self.guard.waits(false);
+        outputs.map_err(|_| self.died(inputs))
+    }
+
+    fn ask(&mut self, inputs: &[Record], how: u32) -> io::Result<Vec<Record>> {
         let mut bytes = Vec::with_capacity(4 + 4 * inputs.len() * self.inputs().words());
         bytes.extend((inputs.len() as u32 | how).to_ne_bytes());
         let words = inputs.iter().flat_map(|record| &record.0);
@@ -447,20 +508,24 @@ impl Simulation {
         Ok(inputs.iter().map(|_| Record(words_of.by_ref().take(words).collect())).collect())
     }
 
-    fn died(&mut self, batch: usize) -> SimError {
-        let mut said = String::new();
-        if let Some(mut stderr) = self.child.stderr.take() {
-            // Whatever it left: nothing more is known.
-            let _ = self.child.kill();
-            let _ = stderr.read_to_string(&mut said);
+    fn died(&self, inputs: &[Record]) -> SimError {
+        let hung = self.guard.has_ended_it();
+        SimError::Died {
+            top: self.built.top.clone(),
+            how: if hung { How::Hung(self.built.patience) } else { How::Ended },
+            cycle: self.cycle,
+            batch: inputs.len(),
+            input: inputs.last().map(|record| self.inputs().show(record)).unwrap_or_default(),
+            said: self.guard.last_words(),
         }
-        SimError::Died { top: self.built.top.clone(), cycle: self.cycle, batch, said }
     }
 }
 
 impl Drop for Simulation {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.guard.end();
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

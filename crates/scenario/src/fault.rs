@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use fabric::{Fault, FaultAction, Topology};
+use fabric::{Fault, FaultAction, Node, Topology};
 use units::{Dur, Rate, Time};
 
 use crate::diagnostic::{Checked, Diagnostic};
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::topology::{NAMED, RATE_MAX, RATE_MIN, links_of_switch, named_links};
+use crate::transport::Transports;
 use crate::value::choices;
 
 /// What the fault tables say.
@@ -101,6 +102,7 @@ pub(crate) fn keys() -> Vec<Section> {
 pub(crate) fn read(
     tables: &mut [Reader<'_>],
     topology: &Topology,
+    transports: &Transports,
     reroute_after: Dur,
 ) -> Checked<Script> {
     let mut script = Script::default();
@@ -110,10 +112,27 @@ pub(crate) fn read(
         table.all_keys(FAULT, &mut written)?;
         script.begins.push(written.at);
         let spans = spans(table, &mut written)?;
+        check_rate(table, written.action, &links, written.rate, (topology, transports))?;
         script.note(written.action, &target, &spans, reroute_after);
         script.add(table, &spans, &links)?;
     }
     Ok(script)
+}
+
+/// A link may become faster than the NIC behind it can do with.
+fn check_rate(
+    table: &Reader<'_>,
+    action: Action,
+    links: &[u32],
+    rate: Rate,
+    (topology, transports): (&Topology, &Transports),
+) -> Checked<()> {
+    let ends_at_host = |link: &u32| matches!(topology.links()[*link as usize].to, Node::Host(_));
+    if action != Action::Rate || !links.iter().any(ends_at_host) {
+        return Ok(());
+    }
+    let Some(message) = transports.too_close(rate) else { return Ok(()) };
+    table.fail("rate", message, "too fast for a circuit", "a slower link, or leave out `clocked`")
 }
 
 /// The links that a table is about, and what to call them.

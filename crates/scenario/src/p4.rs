@@ -10,6 +10,7 @@ use p4::interp::Machine;
 use p4::ir;
 use p4::program::{Externs, Program};
 use p4::state::State;
+use units::HostId;
 
 pub use entries::Entries;
 
@@ -76,8 +77,7 @@ keys! { pub(crate) PROGRAM: Named {
         "who runs it: a model in Rust (of the first three on a NIC), the reference interpreter, or \
          Rust generated when Trimline was built (the programs of `p4/`, with the constants that \
          `crates/programs/build.rs` lists), or a circuit that is simulated cycle by cycle (a NIC \
-         with `clocked = true`: [nic.md](nic.md#in-hardware)). Results are the same; circuits do not \
-         count repeats and duplicates"
+         with `clocked = true`: [nic.md](nic.md#in-hardware)). Results are the same"
             .default("the quickest that there is");
     rtl_hosts (rtl_hosts when Named::is_rtl): Vec<u32>,
         "hosts whose NIC is the circuit; the others run the model of it".range("numbers of hosts")
@@ -155,6 +155,11 @@ impl Compiled {
     /// Whether a circuit runs it.
     pub(crate) fn is_rtl(&self) -> bool {
         self.backend == Backend::Rtl
+    }
+
+    /// Whether one runs it on the NIC of `host`.
+    pub(crate) fn is_circuit(&self, host: HostId) -> bool {
+        self.is_rtl() && (self.rtl_hosts.is_empty() || self.rtl_hosts.contains(&host.0))
     }
 
     /// The state in which it begins.

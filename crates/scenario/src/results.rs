@@ -16,7 +16,7 @@ use units::{Dur, HostId, Rate, Time};
 use crate::Scenario;
 use crate::packet_latency::Latencies;
 use crate::record::Recorded;
-use crate::run::Ran;
+use crate::run::{Ran, why_it_ended};
 use crate::warnings::{self, Seen};
 
 /// Everything that a run leaves, except traces.
@@ -73,7 +73,7 @@ impl Evaluated {
         let folded = OfMessages::fold(scenario, outcome, recorded, window, dir)?;
         let mut warnings =
             warnings::of(scenario, outcome, (&folded.seen, jobs), window, folded.said);
-        warnings.extend(violation.as_ref().map(|it| format!("invariant violated {it}")));
+        warnings.extend(violation.as_ref().map(why_it_ended));
         let summary = Summary {
             schema: RESULT_SCHEMA,
             scenario: scenario.name.clone(),

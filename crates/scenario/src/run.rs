@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use endpoint::Observer;
+use endpoint::{Endpoint, Observer};
 use fabric::{Outcome, Progress, Sim, Threads, Violated, Violation};
 use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir, Summary};
 use units::{Dur, HostId, Time};
@@ -262,19 +262,37 @@ struct Ended {
     violation: Option<Violation>,
 }
 
+/// What has ended a run before its time.
+pub(crate) fn why_it_ended(violation: &Violation) -> String {
+    let what = if violation.is_outside { "the run cannot go on" } else { "invariant violated" };
+    format!("{what} {violation}")
+}
+
 /// The error that a violated invariant is, if there is one.
 fn violated(
     scenario: &Scenario,
     options: &Options,
     violation: Option<&Violation>,
 ) -> Option<Error> {
-    let what = format!("invariant violated {}", violation?);
-    let hint = format!(
-        "this is a defect of the transport or of the engine, not of the scenario; seed {}; to \
-         see it again: {}",
-        scenario.seed, options.command
-    );
-    Some(Error::Run { what, hint })
+    let violation = violation?;
+    let blame = match violation.is_outside {
+        false => "this is a defect of the transport or of the engine, not of the scenario",
+        true => "a process that is no part of the simulator has ended: it says above why, if so",
+    };
+    let hint = format!("{blame}; seed {}; to see it again: {}", scenario.seed, options.command);
+    Some(Error::Run { what: why_it_ended(violation), hint })
+}
+
+/// Those of all hosts.
+fn endpoints(scenario: &Scenario) -> Result<Vec<Box<dyn Endpoint>>, Error> {
+    let endpoint = |host| {
+        let made = scenario.transports.endpoint(host).map_err(|why| Error::Run {
+            what: format!("{host} has no transport: {why}"),
+            hint: "its keys are in [transport]".to_owned(),
+        })?;
+        Ok(scenario.host.endpoint(made, host))
+    };
+    (0..scenario.topology.hosts()).map(HostId).map(endpoint).collect()
 }
 
 /// Build the fabric and run it.
@@ -300,11 +318,7 @@ fn sim(
         let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
         Error::from(error.hint("every pair of hosts needs a path that works"))
     };
-    let endpoint =
-        |host| Some(scenario.host.endpoint(scenario.transports.endpoint()?, HostId(host)));
-    let endpoints: Option<Vec<_>> = (0..scenario.topology.hosts()).map(endpoint).collect();
-    let endpoints =
-        endpoints.ok_or_else(|| impossible("the transport refuses its parameters".to_owned()))?;
+    let endpoints = endpoints(scenario)?;
     let apps = scenario.traffic.apps().map_err(|e| {
         Diagnostic::new(format!("impossible traffic: {e}")).hint("change the tables [[traffic]]")
     })?;

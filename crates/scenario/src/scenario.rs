@@ -201,7 +201,7 @@ fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario
     let demand = Demand::of(&traffic, &transports, &topology);
     let needed = demand.time_needed(&topology);
     let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges, needed)?;
-    let script = fault::read(&mut tables.fault, &topology, reroute_after)?;
+    let script = fault::read(&mut tables.fault, &topology, &transports, reroute_after)?;
     let mut of_switches = tables.queue.tables("switch")?;
     let queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;

@@ -22,7 +22,7 @@ use std::path::Path;
 use endpoint::{Endpoint, Framing};
 use fabric::{Encapsulation, Link, Node, Topology};
 use transports::mux::{Mux, wire_protocols};
-use units::{Dur, Rate};
+use units::{Dur, HostId, Rate};
 use wire::int::Hop;
 
 use crate::diagnostic::{Checked, Diagnostic, did_you_mean};
@@ -202,16 +202,27 @@ pub(crate) struct Transport {
     pub(crate) spacing: Option<u64>,
     /// A key whose value is that of a preset for links of [`PUBLISHED_FOR`], if one is.
     pub(crate) kept: Option<&'static str>,
-    /// Makes the endpoint of one host.
+    /// Makes the endpoint of a host.
     pub(crate) endpoint: MakeEndpoint,
     /// Another `endpoint`, for a network in which packets live for no longer than a given time;
     /// `None` if it is the same everywhere.
     pub(crate) for_life: Option<ForLife>,
 }
 
-/// Makes the endpoint of one host. `None` for a configuration that the transport refuses, which
-/// reading has checked.
-pub(crate) type MakeEndpoint = Box<dyn Fn() -> Option<Box<dyn Endpoint>> + Send + Sync>;
+/// Makes the endpoint of a host.
+pub(crate) type MakeEndpoint = Box<dyn Fn(HostId) -> Made + Send + Sync>;
+
+/// The endpoint of a host, or why there is none: a configuration that the transport refuses, which
+/// reading has checked, or a process that cannot be started.
+pub(crate) type Made = Result<Box<dyn Endpoint>, String>;
+
+/// What a transport says to its configuration.
+fn made<E: Endpoint + 'static>(endpoint: Result<E, impl ToString>) -> Made {
+    match endpoint {
+        Ok(endpoint) => Ok(Box::new(endpoint)),
+        Err(why) => Err(why.to_string()),
+    }
+}
 
 /// Makes what makes endpoints, from the longest life of a packet.
 pub(crate) type ForLife = Box<dyn Fn(Dur) -> MakeEndpoint + Send + Sync>;
@@ -353,7 +364,25 @@ fn check_least(table: &Reader<'_>, transport: &Transport) -> Checked<()> {
     Ok(())
 }
 
+impl Transport {
+    /// What is wrong with a link of `rate` to a host, if it brings packets closer together than the
+    /// circuit of its NIC can do with.
+    fn too_close(&self, rate: Rate) -> Option<String> {
+        let cycles = cycles_in(rate.serialise(SHORTEST));
+        let spacing = self.spacing.filter(|spacing| *spacing > cycles)?;
+        Some(format!(
+            "packets of {SHORTEST} B come every {cycles} cycles from a link of {rate}, and the \
+             circuit of this program takes one every {spacing}"
+        ))
+    }
+}
+
 impl Transports {
+    /// As [`Transport::too_close`], of the first of all.
+    pub(crate) fn too_close(&self, rate: Rate) -> Option<String> {
+        self.list.iter().find_map(|transport| transport.too_close(rate))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Transport> {
         self.list.iter()
     }
@@ -427,13 +456,14 @@ impl Transports {
         }
     }
 
-    /// The endpoint of one host; `None` as in [`Transport::endpoint`].
-    pub(crate) fn endpoint(&self) -> Option<Box<dyn Endpoint>> {
+    /// The endpoint of `host`.
+    pub(crate) fn endpoint(&self, host: HostId) -> Made {
         if let [alone] = self.list.as_slice() {
-            return (alone.endpoint)();
+            return (alone.endpoint)(host);
         }
-        let parts = self.list.iter().map(|t| Some((t.proto, (t.endpoint)()?)));
-        Some(Box::new(Mux::new(parts.collect::<Option<_>>()?)?))
+        let parts = self.list.iter().map(|t| Ok((t.proto, (t.endpoint)(host)?)));
+        let mux = Mux::new(parts.collect::<Result<_, String>>()?);
+        made(mux.ok_or("too many transports of one kind"))
     }
 
     /// By the protocol that packets bear on the wire, that of their transport's kind.
@@ -499,9 +529,8 @@ pub(crate) fn check_spacing(
     let to_hosts = topology.links().iter().filter(|link| matches!(link.to, Node::Host(_)));
     let Some(rate) = to_hosts.map(|link| link.rate).max() else { return Ok(()) };
     let each = tables.iter().zip(&transports.list);
-    let mut clocked = each.filter_map(|(table, transport)| Some((table, transport.spacing?)));
-    let close = clocked.find_map(|(table, spacing)| Some((table, too_close(rate, spacing)?)));
-    let Some((table, message)) = close else { return Ok(()) };
+    let mut close = each.filter_map(|(table, transport)| Some((table, transport.too_close(rate)?)));
+    let Some((table, message)) = close.next() else { return Ok(()) };
     let hint = "slower links to hosts, or leave out `clocked`: the law of instants has no circuit";
     table.fail("clocked", message, "too close for a circuit", hint)
 }

@@ -63,6 +63,7 @@ fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         End::Idle => format!("at {now}, because nothing was left to happen,"),
         End::Stopped => format!("at {now}, by request,"),
         End::Violated => format!("at {now}, because an invariant was violated,"),
+        End::Broken => format!("at {now}, because what a host rests on has ended,"),
     };
     Some(format!("the run ended {at} before everything measured was done"))
 }

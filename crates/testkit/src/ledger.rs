@@ -155,6 +155,7 @@ impl Ledger {
                 m.acked = Some(now);
             }
             Effect::Failed(key, why) => self.fail(now, me, key, why),
+            Effect::Broken => panic!("{me} is broken"),
             Effect::Arm { .. }
             | Effect::Count(_)
             | Effect::CountFor(..)

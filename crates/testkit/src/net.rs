@@ -474,6 +474,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
         let mut cx = Cx { now: self.now, rx_at: self.now, me, room, net: &net, draw, fx: &mut fx };
         let result = what(&mut self.hosts[h].endpoint, &mut cx);
         for &effect in fx.as_slice() {
+            assert_ne!(effect, Effect::Broken, "host {h}: {}", fx.why_broken());
             self.apply(h, rx, effect);
         }
         fx.clear();
@@ -502,7 +503,7 @@ impl<E: Endpoint + ?Sized> Net<E> {
                     host.room -= u64::from(len);
                 }
             }
-            Effect::Delivered(_) | Effect::Rtt(..) | Effect::RttReceived(..) => {}
+            Effect::Delivered(_) | Effect::Rtt(..) | Effect::RttReceived(..) | Effect::Broken => {}
         }
     }
 

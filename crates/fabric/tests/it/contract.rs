@@ -185,6 +185,25 @@ fn a_violation_names_the_host() {
 }
 
 #[test]
+fn a_broken_host_ends_the_run_with_its_reason_and_blames_nobody() {
+    let broken = Script {
+        start: host_3_submits,
+        submit: |cx, _| cx.fx.broken("the device is gone".into()),
+        ..NOTHING
+    };
+    for threads in [1, 2] {
+        let ended = whole(broken, Events::Wheel, threads).unwrap_err();
+        let why = &ended.violation;
+        assert_eq!(why.to_string(), format!("at 0ps: {}: the device is gone", HostId(3)));
+        assert!(why.is_outside);
+        assert_eq!(ended.outcome.end, End::Broken);
+    }
+    let defect = Script { timer: |cx| cx.fx.arm(TimerId(0), us(1)), ..NOTHING };
+    let submit = |cx: &mut Cx<'_>, _: &Msg| cx.fx.arm(TimerId(0), us(2));
+    assert!(!violation(Script { start: host_3_submits, submit, ..defect }).is_outside);
+}
+
+#[test]
 fn a_signal_sooner_than_signal_delay_says_is_a_violation() {
     // The other host of the rack, then one of the other rack.
     let near: fn(&mut AppCx<'_>) = |cx| cx.signal(HostId(cx.me.0 ^ 1), 1, Dur::from_us(3));

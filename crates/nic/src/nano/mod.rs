@@ -24,5 +24,6 @@ mod paths;
 pub mod reassembly;
 pub mod sizing;
 pub mod srpt;
+mod submissions;
 pub mod ticking;
 pub mod timers;

@@ -3,14 +3,15 @@
 use std::ops::RangeInclusive;
 
 use endpoint::{
-    Cx, Effects, Endpoint, Flags, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort,
+    Cx, Effects, Endpoint, FailReason, Flags, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort,
 };
-use units::{HostId, Time};
+use units::{HostId, MsgKey, Time};
 
 use super::clock::Edges;
 use super::config::Config;
 use super::mac::Mac;
 use super::paths::Paths;
+use super::submissions::Submissions;
 
 /// The only timer: when something happens by itself.
 const WAKE: TimerId = TimerId(0);
@@ -20,7 +21,7 @@ const WAKE: TimerId = TimerId(0);
 ///
 /// Whoever drives it gives all inputs of a cycle before its step, and steps in the order of time.
 pub trait Machine: Send {
-    /// The application of host `me` submits `msg` in `cycle`.
+    /// The application of host `me` submits `msg` in `cycle`: one in a cycle.
     fn submit(&mut self, cycle: u64, me: HostId, msg: &Msg, fx: &mut Effects) -> Submit;
 
     /// The application of host `me` does not want message `id` delivered any more.
@@ -51,6 +52,7 @@ pub trait Machine: Send {
 /// See the top of the file.
 pub struct Ticking<M> {
     machine: M,
+    submissions: Submissions,
     mac: Mac,
     paths: Paths,
     armed: Time,
@@ -60,7 +62,8 @@ impl<M: Machine> Ticking<M> {
     /// `machine`, in its reset, is a NIC of `config`.
     pub fn new(machine: M, config: &Config) -> Self {
         let mac = Mac::new(config.egress_cycles.into());
-        Self { machine, mac, paths: Paths::new(config, false), armed: Time::NEVER }
+        let (submissions, paths) = (Submissions::default(), Paths::new(config, false));
+        Self { machine, submissions, mac, paths, armed: Time::NEVER }
     }
 
     pub(super) const fn machine(&self) -> &M {
@@ -81,20 +84,38 @@ impl<M: Machine> Ticking<M> {
         let Some(last) = edges.last_by(cx.now) else { return };
         loop {
             let chooses = self.machine.chooses(self.mac.open(edges));
-            let next = self.machine.next().into_iter().chain(chooses).min();
+            let happens = self.machine.next().into_iter().chain(chooses).min();
+            let enters = self.submissions.next();
+            let next = happens.into_iter().chain(enters).min();
             let Some(cycle) = next.filter(|next| *next <= last) else { return };
+            if enters == Some(cycle) {
+                // An input of the cycle, which comes after this.
+                self.enter(cycle, cx);
+                continue;
+            }
+            let before = cx.fx.as_slice().len();
             let (mut packet, open) = (Packet::EMPTY, chooses == Some(cycle));
             if let Some(chosen) = self.machine.step(cycle, open, cx.me, &mut packet, cx.fx) {
                 let takes = cx.net.rate(0).serialise(u64::from(packet.wire_len));
                 self.mac.push(edges, chosen, takes, packet);
             }
+            self.submissions.after(cycle, &cx.fx.as_slice()[before..]);
+        }
+    }
+
+    /// The message that has waited for longest enters in `cycle`, if there is room.
+    fn enter(&mut self, cycle: u64, cx: &mut Cx<'_>) {
+        let Some(msg) = self.submissions.pop() else { return };
+        match self.machine.submit(cycle, cx.me, &msg, cx.fx) {
+            Submit::Taken => self.submissions.entered(cycle),
+            Submit::Full => self.submissions.refused(msg),
         }
     }
 
     /// Be woken when the next thing happens by itself.
     pub(super) fn arm(&mut self, cx: &mut Cx<'_>) {
-        let next = self.machine.next().map(|cycle| Edges::of(cx.draw).begin(cycle));
-        let next = next.unwrap_or(Time::NEVER);
+        let next = self.machine.next().into_iter().chain(self.submissions.next()).min();
+        let next = next.map_or(Time::NEVER, |cycle| Edges::of(cx.draw).begin(cycle));
         if next != self.armed {
             self.armed = next;
             cx.fx.arm(WAKE, next);
@@ -123,7 +144,16 @@ pub(super) const fn input_cycle(cx: &Cx<'_>) -> u64 {
 impl<M: Machine> Endpoint for Ticking<M> {
     fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
         self.advance(cx);
-        let taken = self.machine.submit(input_cycle(cx), cx.me, msg, cx.fx);
+        let cycle = input_cycle(cx);
+        let mut taken = Submit::Taken;
+        if self.submissions.wait_in(cycle) {
+            self.submissions.push(*msg);
+        } else {
+            taken = self.machine.submit(cycle, cx.me, msg, cx.fx);
+            if taken == Submit::Taken {
+                self.submissions.entered(cycle);
+            }
+        }
         self.arm(cx);
         taken
     }
@@ -154,7 +184,11 @@ impl<M: Machine> Endpoint for Ticking<M> {
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         self.advance(cx);
-        self.machine.cancel(input_cycle(cx), cx.me, id);
+        if self.submissions.cancel(input_cycle(cx), id) {
+            cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
+        } else {
+            self.machine.cancel(input_cycle(cx), cx.me, id);
+        }
         self.arm(cx);
     }
 }

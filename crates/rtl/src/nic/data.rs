@@ -222,8 +222,16 @@ impl<'a> Joined<'a> {
 /// Ports of the control path that are the top's.
 const SHARED_INPUTS: [&str; 6] =
     ["nic_mac_i", "switch_mac_i", "nic_ip_i", "submit_", "cancel_", "tx_open_i"];
-const SHARED_OUTPUTS: [&str; 6] =
-    ["delivered_", "submit_id_o", "acked_", "gave_up_", "lost_o", "waits_o"];
+const SHARED_OUTPUTS: [&str; 8] = [
+    "delivered_",
+    "submit_id_o",
+    "acked_",
+    "gave_up_",
+    "lost_o",
+    "waits_o",
+    "looked_up_",
+    "repeats_",
+];
 
 /// Those of them that the data path comes between.
 const GATED: [&str; 3] = ["submit_valid_i", "submit_msg_len_i", "tx_open_i"];

@@ -26,6 +26,8 @@ use crate::record::Port;
 use crate::sim::Design;
 use top::Top;
 
+pub(crate) use receive::ANSWER;
+
 /// Bytes of a beat: what frames go in and come out by.
 const BEAT: u32 = 64;
 

@@ -8,6 +8,12 @@ use super::requests::{Asked, in_time};
 use super::top::{Top, classes};
 use super::{BEAT, INGRESS, NicError};
 
+/// Cycles from a lookup to its answer (`@latency` in `nano.p4`).
+pub(crate) const ANSWER: u64 = 2;
+
+/// What of the answer the top says, too.
+const FOUND: [&str; 4] = ["fail", "is_new_msg", "is_new_pkt", "is_done"];
+
 impl Top<'_> {
     pub(super) fn clock(&mut self) {
         for (name, width) in [("nic_mac_i", 48), ("switch_mac_i", 48), ("nic_ip_i", 32)] {
@@ -112,6 +118,7 @@ impl Top<'_> {
             ports.push(format!(".{name}_o({wire})"));
             match results.get(at) {
                 Some(input) => drop(self.into[INGRESS].insert(input.clone(), wire)),
+                None if FOUND.contains(&name) => {}
                 None => self.unused.push(wire),
             }
         }
@@ -130,12 +137,22 @@ impl Top<'_> {
             ports.join(", ")
         );
         self.line(text);
+        self.looked_up(&valid);
         self.deliveries(asked.as_ref())?;
         if self.is_joined {
             return self.places(asked.as_ref());
         }
         self.unused.push("info_buf_ptr".into());
         Ok(())
+    }
+
+    /// What a lookup has found, for who counts it.
+    fn looked_up(&mut self, valid: &str) {
+        let answers = self.later(valid, 1, ANSWER);
+        self.output("looked_up_valid_o", 1, &answers);
+        for name in FOUND {
+            self.output(&format!("looked_up_{name}_o"), 1, &format!("info_{name}"));
+        }
     }
 
     /// What the data path is told of a packet: where its payload belongs, when its lookup is

@@ -78,6 +78,8 @@ impl Top<'_> {
             ("submit_ready_o", 1),
             ("submit_id_o", id),
             ("submit_buf_ptr_o", 16),
+            ("repeats_valid_o", 1),
+            ("repeats_id_o", id),
             ("acked_valid_o", 1),
             ("acked_id_o", id),
             ("gave_up_valid_o", 1),
@@ -100,7 +102,7 @@ impl Top<'_> {
              .now_i(now_q), .has_data_o(has_data), .packet_o(data_packet), \
              .take_i(take_data),\n    {}, .submit_ready_o, .submit_id_o, .submit_buf_ptr_o,\n    .cancel_valid_i, .cancel_id_i, \
              .prio_tx_msg_id_i(prio_tx_msg_id), .prio_src_context_i(prio_src_context), \
-             .prio_live_o(prio_live),\n    {},\n    {},\n    .done_valid_o(acked_valid_o), \
+             .prio_live_o(prio_live),\n    {},\n    {},\n    .repeats_valid_o, .repeats_id_o,\n    .done_valid_o(acked_valid_o), \
              .done_id_o(acked_id_o), .gave_up_valid_o, .gave_up_id_o\n  );",
             config.rtt_packets,
             self.cycles(config.timeout),
@@ -171,6 +173,12 @@ impl Top<'_> {
              .has_data_i(has_data), .data_i(data_packet), .take_data_o(take_data),\n    \
              .valid_o(chosen), .packet_o(packet)\n  );",
         );
+        self.output("chosen_valid_o", 1, "chosen");
+        let counted = [("tx_msg_id", 16), ("pkt_offset", 8), ("flags", 8)];
+        // With its bytes, a NIC has nobody who counts them.
+        for (field, width) in counted.into_iter().filter(|_| !self.is_joined) {
+            self.output(&format!("chosen_{field}_o"), width, &format!("packet.{field}"));
+        }
         self.into[EGRESS].insert("valid_i".into(), "chosen".into());
         self.into[EGRESS].insert("length_i".into(), "'0".into());
         let pipeline = &self.program.pipelines[EGRESS];
@@ -208,7 +216,6 @@ impl Top<'_> {
     /// What the data path is told of a packet: which buffer, when it is chosen, and its header, a
     /// cycle early: it waits for its payload in a queue.
     fn ahead(&mut self, latency: u64, by: u64) -> Result<(), NicError> {
-        self.output("chosen_valid_o", 1, "chosen");
         self.output("chosen_data_o", 1, "take_data");
         self.output("chosen_buf_ptr_o", 16, "packet.buf_ptr");
         let buf_ptr = self.later("packet.buf_ptr", 16, latency);

@@ -16,3 +16,4 @@ mod prio;
 mod reassembly;
 mod srpt;
 mod timers;
+mod trim_queue;

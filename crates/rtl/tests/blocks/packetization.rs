@@ -373,21 +373,23 @@ impl Packetization {
     }
 
     /// Rule 9, with C8's places.
-    fn schedule(&mut self, queue: usize, id: usize, bits: u64, is_rtx: bool) {
+    /// Whether that queues something.
+    fn schedule(&mut self, queue: usize, id: usize, bits: u64, is_rtx: bool) -> bool {
         let room = self.queues[queue].len() < self.sizes.places;
-        let Some(message) = &mut self.messages[id] else { return };
+        let Some(message) = &mut self.messages[id] else { return false };
         message.to_btx &= !bits;
         let bits = bits & !message.waiting;
         if bits == 0 {
-            return;
+            return false;
         }
         if !room {
             message.to_btx |= bits;
-            return;
+            return false;
         }
         message.waiting |= bits;
         let serial = message.serial;
         self.queues[queue].push_back(Descriptor { id, serial, bits, is_rtx });
+        true
     }
 
     fn free(&mut self, id: usize) {
@@ -534,7 +536,10 @@ impl Packetization {
         }
         message.deadline = self.now + self.sizes.timeout;
         message.rtx_offset = message.max_tx;
-        self.schedule(TIMEOUT, id, rtx, true);
+        if self.schedule(TIMEOUT, id, rtx, true) {
+            outputs.set("repeats_valid_o", 1u8);
+            outputs.set("repeats_id_o", id as u64);
+        }
     }
 }
 
@@ -637,6 +642,8 @@ fn case(sizes: Sizes) -> Case {
             ("done_id_o", id),
             ("gave_up_valid_o", 1),
             ("gave_up_id_o", id),
+            ("repeats_valid_o", 1),
+            ("repeats_id_o", id),
         ],
         model: Box::new(move |seed| {
             let model = Packetization::new(seed, sizes);

@@ -9,6 +9,7 @@ mod draw;
 mod emitted;
 mod evidence;
 mod harness;
+mod switch;
 mod synthesis;
 #[path = "../../../programs/tests/agree/traffic.rs"]
 #[allow(dead_code, reason = "shared with the tests of `programs`")]

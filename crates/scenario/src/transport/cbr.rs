@@ -3,7 +3,7 @@
 use transports::cbr::{self, Config};
 use units::Rate;
 
-use super::{Around, Transport, refused};
+use super::{Around, Transport, made, refused};
 use crate::diagnostic::Checked;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
@@ -35,7 +35,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport>
         ..Transport::new(
             config.framing(),
             wire::frame::UDP,
-            Box::new(move || Some(Box::new(cbr::Cbr::new(config).ok()?))),
+            Box::new(move |_| made(cbr::Cbr::new(config))),
         )
     })
 }

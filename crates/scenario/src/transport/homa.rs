@@ -3,7 +3,7 @@
 use transports::homa::{self, Config, Cutoffs, Incast, LevelBy, Trimmed, Wire};
 use units::{Bytes, Dur};
 
-use super::{Around, Need, Signals, Transport, Wait, chosen, refused};
+use super::{Around, Need, Signals, Transport, Wait, chosen, made, refused};
 use crate::diagnostic::Checked;
 use crate::distribution;
 use crate::key::{Section, keys, section};
@@ -127,7 +127,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
         ..Transport::new(
             config.framing(),
             wire::homa::PROTO,
-            Box::new(move || Some(Box::new(homa::Homa::new(config).ok()?))),
+            Box::new(move |_| made(homa::Homa::new(config))),
         )
     })
 }

@@ -9,7 +9,7 @@ use transports::tcp::rule::{RuleConfig, ewtcp, lia, semicoupled};
 use units::{Bytes, Dur};
 
 use super::tcp::{OF_SUBFLOWS, marks, timers};
-use super::{Around, Begun, Presets, Signals, Transport, payload, refused, sections};
+use super::{Around, Begun, Presets, Signals, Transport, made, payload, refused, sections};
 use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};
@@ -286,7 +286,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport>
         ..Transport::new(
             config.framing(),
             wire::tcp::PROTO,
-            Box::new(move || Some(Box::new(Mptcp::new(config).ok()?))),
+            Box::new(move |_| made(Mptcp::new(config))),
         )
     })
 }

@@ -7,7 +7,9 @@ use transports::ndp::{self, Config, Discipline, ScoreboardRule};
 use units::{HostId, MsgId, MsgKey};
 use wire::ndp::{Header, Type};
 
-use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
+use super::{
+    Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
+};
 use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};
@@ -137,7 +139,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
         ..Transport::new(
             config.framing(),
             wire::ndp::PROTOCOL,
-            Box::new(move || Some(Box::new(ndp::Ndp::new(Arc::clone(&config)).ok()?))),
+            Box::new(move |_| made(ndp::Ndp::new(Arc::clone(&config)))),
         )
     })
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use endpoint::{Endpoint, Framing};
+use endpoint::Framing;
 use nic::nano::blocks::clocked::least_spacing;
 use nic::nano::buffers::SizeClass as Buffers;
 use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError};
@@ -13,7 +13,7 @@ use transports::nano::{Clocked, Config, Nano, Program, SizeClass};
 use units::Dur;
 
 use super::circuits::Circuits;
-use super::{Around, ForLife, Need, Signals, Transport, Wait, chosen, refused};
+use super::{Around, ForLife, Made, Need, Signals, Transport, Wait, chosen, made, refused};
 use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Key, Section, keys, section};
@@ -141,6 +141,12 @@ pub(super) fn keys() -> Vec<Section> {
 /// `kind = "nic"`.
 pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
     let named = Named::read(table)?;
+    if let Some(host) = named.rtl_hosts.iter().find(|host| **host >= around.hosts) {
+        let last = around.hosts.saturating_sub(1);
+        let message = format!("there is no host {host} whose NIC could be a circuit");
+        let hint = format!("hosts are numbered from 0 to {last}");
+        return table.fail("rtl_hosts", message, "not this one", hint);
+    }
     let program = named.program.to_string_lossy().into_owned();
     match MODELS.iter().find(|(name, ..)| *name == program) {
         Some(&(_, program, file, constants)) => model(table, program, file, constants, &named),
@@ -193,12 +199,16 @@ fn model(
         },
         kept: kept(table, program == Program::Ndp),
         spacing: config.clocked.then(|| spacing(table, file, &constants)).transpose()?,
-        ..Transport::new(framing, config.program.protocol().number(), Box::new(|| None))
+        ..Transport::new(
+            framing,
+            config.program.protocol().number(),
+            Box::new(|_| Err(String::new())),
+        )
     };
     let for_life: ForLife = if backend == Backend::Model {
         Box::new(move |packet_life| {
             let config = Arc::new(Config { packet_life, ..config.clone() });
-            Box::new(move || native(&config))
+            Box::new(move |_| native(&config))
         })
     } else {
         let mut compiled = Compiled::shipped(table, file, &constants, backend)?;
@@ -209,12 +219,12 @@ fn model(
 }
 
 /// The endpoint of one host by the model's law of time.
-fn native(config: &Arc<Config>) -> Option<Box<dyn Endpoint>> {
+fn native(config: &Arc<Config>) -> Made {
     let config = Arc::clone(config);
-    Some(match config.clocked {
-        true => Box::new(Clocked::new(config).ok()?),
-        false => Box::new(Nano::new(config).ok()?),
-    })
+    match config.clocked {
+        true => made(Clocked::new(config)),
+        false => made(Nano::new(config)),
+    }
 }
 
 /// The constants of a shipped program that make it do what its model does: `set` to 1, and what
@@ -360,19 +370,17 @@ fn on_the_nic(table: &Reader<'_>, compiled: Compiled, config: NicConfig) -> Chec
     Ok(Box::new(move |packet_life| {
         let config = NicConfig { packet_life, ..config.clone() };
         let (compiled, circuit) = (Arc::clone(&compiled), circuit.clone());
-        Box::new(move || {
-            if let Some(circuit) = &circuit {
-                return Some(Box::new(circuit.endpoint(&compiled, &config)));
-            }
-            model_of(&compiled, &config)
+        Box::new(move |host| match &circuit {
+            Some(circuit) if compiled.is_circuit(host) => circuit.endpoint(&config),
+            _ => model_of(&compiled, &config),
         })
     }))
 }
 
 /// The model of a program's NIC.
-pub(super) fn model_of(compiled: &Compiled, config: &NicConfig) -> Option<Box<dyn Endpoint>> {
-    let runs = compiled.runs()?;
-    Some(Box::new(Nic::new(&compiled.program, runs, config.clone()).ok()?))
+fn model_of(compiled: &Compiled, config: &NicConfig) -> Made {
+    let runs = compiled.runs().ok_or("nothing runs this program")?;
+    made(Nic::new(&compiled.program, runs, config.clone()))
 }
 
 /// A size class of buffers, bytes and number.

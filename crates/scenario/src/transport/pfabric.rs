@@ -4,7 +4,7 @@ use endpoint::Packet;
 use transports::pfabric::{self, Config, WINDOW_MAX};
 use wire::pfabric::{Kind, Repr};
 
-use super::{Around, Begun, Presets, Transport, Wait, payload, refused, sections};
+use super::{Around, Begun, Presets, Transport, Wait, made, payload, refused, sections};
 use crate::diagnostic::Checked;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
@@ -60,7 +60,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
         ..Transport::new(
             config.framing(),
             wire::pfabric::PROTO,
-            Box::new(move || Some(Box::new(pfabric::PFabric::new(config).ok()?))),
+            Box::new(move |_| made(pfabric::PFabric::new(config))),
         )
     })
 }

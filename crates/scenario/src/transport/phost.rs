@@ -2,7 +2,9 @@
 
 use transports::phost::{self, Config, FreeTokens};
 
-use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
+use super::{
+    Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
+};
 use crate::diagnostic::Checked;
 use crate::key::{Section, keys};
 use crate::reader::Reader;
@@ -70,7 +72,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
         ..Transport::new(
             config.framing(),
             wire::phost::PROTO,
-            Box::new(move || Some(Box::new(phost::PHost::new(config).ok()?))),
+            Box::new(move |_| made(phost::PHost::new(config))),
         )
     })
 }

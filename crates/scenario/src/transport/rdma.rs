@@ -8,7 +8,7 @@ use transports::rdma::{
 use units::{Dur, Rate};
 
 use self::rules::{RULES, Rule};
-use super::{Around, Begun, Need, Signals, Transport, Wait, payload, refused, sections};
+use super::{Around, Begun, Need, Signals, Transport, Wait, made, payload, refused, sections};
 use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Section, keys};
@@ -137,7 +137,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport>
         ..Transport::new(
             config.framing(),
             wire::roce::PROTO,
-            Box::new(move || Some(Box::new(rdma::Rdma::new(config).ok()?))),
+            Box::new(move |_| made(rdma::Rdma::new(config))),
         )
     })
 }

@@ -7,7 +7,9 @@ use transports::tcp::{
 };
 use units::{Bytes, Dur};
 
-use super::{Around, Begun, Need, Presets, Signals, Transport, Wait, payload, refused, sections};
+use super::{
+    Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
+};
 use crate::diagnostic::Checked;
 use crate::document::Value;
 use crate::key::{Key, Section, keys, section, section_of_variants};
@@ -366,7 +368,7 @@ pub(super) fn read(table: &mut Reader<'_>, _: &Around<'_>) -> Checked<Transport>
         ..Transport::new(
             config.framing(),
             wire::tcp::PROTO,
-            Box::new(move || Some(Box::new(tcp::Tcp::new(config).ok()?))),
+            Box::new(move |_| made(tcp::Tcp::new(config))),
         )
     })
 }

@@ -19,7 +19,10 @@ fn read(transport: &str, rate: &str) -> Result<Scenario, String> {
          receiver = 0\nsenders = 1\nsize = \"3KB\"\n[transport]\nkind = \"nic\"\n\
          preset = \"firesim\"\nclocked = true\n{transport}\n"
     );
-    Scenario::parse("x.toml", &text, &here, &[]).map_err(|error| error.render(false))
+    // News of faults takes a while, where there are faults.
+    let news = "routing.reroute_after=1us".to_owned();
+    let edits = if transport.contains("[[fault]]") { vec![news] } else { Vec::new() };
+    Scenario::parse("x.toml", &text, &here, &edits).map_err(|error| error.render(false))
 }
 
 /// Each refusal names the key, and says what would do.
@@ -44,6 +47,16 @@ fn what_a_circuit_cannot_have_is_refused() {
             assert!(wanted.iter().all(|part| said.contains(part)), "{program}: {key}: {said}");
         }
     }
+    let fault = |rate: &str| {
+        let fault = "[[fault]]\nat = \"1us\"\nlink = \"tor 0 -> host 1\"\naction = \"rate\"";
+        read(&format!("program = \"homa\"\n{fault}\nrate = \"{rate}\""), "200Gbps")
+    };
+    let said = fault("400Gbps").err().unwrap_or_default();
+    assert!(said.contains("every 4 cycles") && said.contains("rate = \"400Gbps\""), "{said}");
+    assert!(fault("100Gbps").is_ok());
+    let circuit = "program = \"ndp\"\nbackend = \"rtl\"\nrtl_hosts = [0, 2]";
+    let said = read(circuit, "200Gbps").err().unwrap_or_default();
+    assert!(said.contains("no host 2") && said.contains("from 0 to 1"), "{said}");
     let said = read(HPCC, "200Gbps").err().unwrap_or_default();
     assert!(said.contains("`set_flow`") && said.contains("`clocked`"), "{said}");
 }

@@ -1,21 +1,77 @@
 //! `backend = "rtl"`: a scenario with NICs in hardware is the scenario with the models of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use endpoint::Observer;
+use endpoint::{Observer, Stat};
+use fabric::Counters;
 use rtl::tools::Tools;
-use trimline_scenario::{Options, Scenario, observe};
+use trimline_scenario::{Diagnostic, Options, Scenario, observe};
+
+type Checked<T> = Result<T, Diagnostic>;
 
 /// All NICs of both incasts, not only some.
 const ALL: &str = "TRIMLINE_RTL_ALL";
 
-fn digest(file: &str, set: &[&str]) -> u64 {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/p4").join(file);
-    let edits: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
-    let scenario =
-        Scenario::load(&path, &edits).unwrap_or_else(|why| panic!("{}", why.render(false)));
+/// Several messages at an instant, of which packets are lost, to receivers that end messages
+/// before they are asked again and know the last four: all is repeated, and forgotten.
+const BURSTS: &str = "
+name = \"bursts\"
+seed = 1
+[host]
+clock_ppm = 0
+send_jitter = 0
+[topology]
+kind = \"star\"
+hosts = 4
+link_rate = \"200Gbps\"
+link_delay = \"131ns\"
+[queue]
+kind = \"drop-tail\"
+capacity = \"4 packets\"
+[routing]
+mode = \"single\"
+reroute_after = \"1us\"
+[traffic]
+kind = \"closed-loop\"
+sources = \"1-3\"
+destinations = \"0\"
+connections = 8
+size = \"3KB\"
+gap = \"0\"
+gap_kind = \"fixed\"
+keep_destination = true
+[measure]
+to = \"25us\"
+[transport]
+kind = \"nic\"
+program = \"ndp\"
+preset = \"firesim\"
+clocked = true
+ingress_timeouts = 1
+timeout = \"1us\"
+remember = 4
+[[fault]]
+at = \"0\"
+link = \"tor 0 -> host 1\"
+one_way = true
+action = \"loss\"
+probability = 0.4
+";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/p4")
+}
+
+/// What all hosts do, and what their transports count.
+fn run(scenario: Checked<Scenario>) -> (u64, Counters) {
+    let scenario = scenario.unwrap_or_else(|why| panic!("{}", why.render(false)));
     let options = Options { threads: Some(1), ..Options::default() };
-    observe(&scenario, &options, Nobody).unwrap_or_else(|why| panic!("{why}")).0.digest
+    let outcome = observe(&scenario, &options, Nobody).unwrap_or_else(|why| panic!("{why}")).0;
+    (outcome.digest, outcome.counters)
+}
+
+fn edits(set: &[&str]) -> Vec<String> {
+    set.iter().map(|&set| set.to_owned()).collect()
 }
 
 /// Looks at nothing.
@@ -30,11 +86,12 @@ fn agrees(file: &str, sets: &[&[&str]]) {
         return;
     }
     let clocked = "transport.clocked=true";
-    let model = digest(file, &[clocked]);
+    let run = |set: &[&str]| run(Scenario::load(&folder().join(file), &edits(set)));
+    let model = run(&[clocked]);
     for set in sets {
         let all: Vec<&str> =
             [clocked, "transport.backend=rtl"].into_iter().chain(set.iter().copied()).collect();
-        assert_eq!(digest(file, &all), model, "{file} {set:?}");
+        assert_eq!(run(&all), model, "{file} {set:?}");
     }
 }
 
@@ -53,4 +110,21 @@ fn an_incast_of_ndp_has_one_digest_with_models_and_with_circuits() {
 #[test]
 fn an_incast_of_homa_has_one_digest_with_models_and_with_circuits() {
     agrees("incast.toml", if is_all() { &[RECEIVER, EVERYBODY] } else { &[RECEIVER] });
+}
+
+#[test]
+fn bursts_that_are_lost_and_forgotten_are_counted_alike() {
+    let run = |set: &[&str]| run(Scenario::parse("x.toml", BURSTS, &folder(), &edits(set)));
+    let model = run(&["transport.backend=interpreter"]);
+    for stat in [Stat::Retransmission, Stat::Duplicate, Stat::Forgotten, Stat::DeliveredTwice] {
+        assert!(model.1.stat(stat) > 0, "{stat:?} is not tried: {model:?}");
+    }
+    // It counts rejections that a program does not know of.
+    assert_eq!(run(&["transport.backend=model"]).0, model.0);
+    match Tools::find() {
+        Ok(_) => {
+            assert_eq!(run(&["transport.backend=rtl", "transport.rtl_hosts=[0, 1]"]), model);
+        }
+        Err(why) => println!("bursts with circuits skipped: {why}"),
+    }
 }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use endpoint::{
-    Cx, Effects, Endpoint, FailReason, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort,
+    Cx, Effect, Effects, Endpoint, FailReason, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx,
+    TxPort,
 };
 use units::{Dur, HostId, MsgKey, Time};
 use wire::nano::Repr;
@@ -41,7 +42,18 @@ pub struct Clocked {
     line: Line,
     /// The first cycle that is still to come.
     next: u64,
+    entrance: Entrance,
+    /// The first cycle in which a cancelling may be the only one.
+    cancels: u64,
     armed: Time,
+}
+
+/// One message comes in a cycle (C3): the others.
+#[derive(Debug, Default)]
+struct Entrance {
+    queue: VecDeque<Msg>,
+    /// Open from this cycle on; [`u64::MAX`]: when there is room again.
+    opens: u64,
 }
 
 /// Something that happens in a given cycle.
@@ -69,6 +81,8 @@ impl Clocked {
             due: BTreeMap::new(),
             line: Line::default(),
             next: 0,
+            entrance: Entrance::default(),
+            cancels: 0,
             armed: Time::NEVER,
             config,
         })
@@ -90,6 +104,8 @@ impl Clocked {
     /// The next cycle in which something happens, but for decisions.
     fn happens(&self) -> Option<u64> {
         let over = self.sender.has_dead().then_some(self.next);
+        let comes = (!self.entrance.queue.is_empty()).then_some(self.entrance.opens);
+        let comes = comes.filter(|cycle| *cycle != u64::MAX);
         let due = self.due.first_key_value().map(|(cycle, _)| *cycle);
         let pull = match &self.arrivals.receiver {
             Receiver::Ndp(receiver) => receiver.next_release(),
@@ -97,7 +113,7 @@ impl Clocked {
         };
         let timeout = Some(self.sender.next_timeout()).filter(|at| *at != Time::NEVER);
         let dated = [pull, timeout, self.arrivals.answers.first()].into_iter().flatten();
-        dated.map(|at| at.0).chain(over).chain(due).min()
+        dated.map(|at| at.0).chain(over).chain(due).chain(comes).min()
     }
 
     /// The cycle in which the arbiter decides, if nothing comes before (C5).
@@ -109,10 +125,11 @@ impl Clocked {
         (!overdue).then_some(first)
     }
 
-    /// One cycle, in the order of C3. Submissions are in already: the arbiter sees what came
-    /// before.
+    /// One cycle, in the order of C3. Of submissions the arbiter sees those that came before.
     fn cycle(&mut self, cycle: u64, decides: bool, clock: Clock, cx: &mut Cx<'_>) {
         let now = Time(cycle);
+        let before = cx.fx.as_slice().len();
+        self.come_in(cycle);
         if let Some(packet) = self.arbiter(now, decides, cx.me, cx.fx) {
             let ready = clock.begin(cycle + u64::from(self.config.egress_cycles));
             let takes = cx.net.rate(0).serialise(u64::from(packet.wire_len));
@@ -134,6 +151,22 @@ impl Clocked {
         }
         self.answer(now, cx.fx);
         self.next = cycle + 1;
+        let over = |effect: &Effect| matches!(effect, Effect::Acked(_) | Effect::Failed(..));
+        if self.entrance.opens == u64::MAX && cx.fx.as_slice()[before..].iter().any(over) {
+            self.entrance.opens = self.next;
+        }
+    }
+
+    /// The message whose turn it is.
+    fn come_in(&mut self, cycle: u64) {
+        let Entrance { queue, opens } = &mut self.entrance;
+        let Some(msg) = queue.front().filter(|_| *opens <= cycle) else { return };
+        if self.sender.submit(Time(cycle), msg, &self.config) {
+            queue.pop_front();
+            *opens = cycle + 1;
+        } else {
+            *opens = u64::MAX;
+        }
     }
 
     fn take_effect(&mut self, now: Time, due: Due, cx: &mut Cx<'_>) {
@@ -235,7 +268,16 @@ impl Endpoint for Clocked {
             return Submit::Taken;
         }
         let cycle = Clock::of(cx.draw).input(cx.now);
-        let taken = self.sender.submit(Time(cycle), msg, &self.config);
+        let Entrance { queue, opens } = &mut self.entrance;
+        let taken = if queue.is_empty() && *opens <= cycle {
+            self.sender.submit(Time(cycle), msg, &self.config)
+        } else {
+            queue.push_back(*msg);
+            true
+        };
+        if taken && queue.is_empty() {
+            *opens = cycle + 1;
+        }
         self.arm(cx);
         if taken { Submit::Taken } else { Submit::Full }
     }
@@ -286,7 +328,19 @@ impl Endpoint for Clocked {
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         self.advance(cx);
-        self.due(Clock::of(cx.draw).input(cx.now), Due::Cancel(id));
+        let cycle = Clock::of(cx.draw).input(cx.now);
+        let Entrance { queue, opens } = &mut self.entrance;
+        if let Some(place) = queue.iter().position(|msg| msg.id == id) {
+            queue.remove(place);
+            if place == 0 && *opens == u64::MAX {
+                *opens = cycle;
+            }
+            cx.fx.failed(MsgKey { src: cx.me, id }, FailReason::Cancelled);
+        } else {
+            let cycle = cycle.max(self.cancels);
+            self.cancels = cycle + 1;
+            self.due(cycle, Due::Cancel(id));
+        }
         self.arm(cx);
     }
 }

@@ -39,7 +39,7 @@ pub struct Clocked {
     pub(in super::super) blocks: Blocks,
     /// The first cycle that has not passed.
     next: u64,
-    /// Messages that nobody wants any more, with the cycles of those inputs.
+    /// Messages that nobody wants any more, with the cycles of those inputs, one in each.
     cancelled: VecDeque<(u64, MsgId)>,
 }
 
@@ -92,7 +92,9 @@ impl Machine for Clocked {
     }
 
     fn cancel(&mut self, cycle: u64, _: HostId, id: MsgId) {
-        self.cancelled.push_back((cycle, id));
+        // One in a cycle (C3).
+        let free = self.cancelled.back().map_or(0, |(last, _)| last + 1);
+        self.cancelled.push_back((cycle.max(free), id));
     }
 
     fn receive(
@@ -130,7 +132,7 @@ impl Machine for Clocked {
     ) -> Option<u64> {
         let chosen = self.choose(cycle, tx_open);
         let made = chosen.is_some_and(|chosen| self.blocks.make(cycle, me, chosen, slot, fx));
-        while let Some((_, id)) = self.cancelled.pop_front_if(|(at, _)| *at <= cycle) {
+        if let Some((_, id)) = self.cancelled.pop_front_if(|(at, _)| *at <= cycle) {
             self.blocks.cancel(Time(cycle), me, id, fx);
         }
         self.blocks.happen(Time(cycle), me, fx);
