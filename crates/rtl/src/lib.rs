@@ -13,6 +13,7 @@ pub mod nic;
 mod ports;
 pub mod prove;
 pub mod record;
+mod runtime;
 pub mod sim;
 pub mod synth;
 pub mod tools;

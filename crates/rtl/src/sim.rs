@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -14,6 +15,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use thiserror::Error;
 
 use crate::record::{Layout, Port, Record};
+use crate::runtime::{HEADERS, Runtime, compiler};
 use crate::tools::{ToolError, Tools, output};
 
 /// A design to be run: sources, and the ports of its top module beside `clk_i` and `rst_ni`.
@@ -63,12 +65,34 @@ impl Design {
         Ok(self.build(tools, folder)?.start()?)
     }
 
-    /// Build it in `folder`.
+    /// Build it in `folder`, unless it stands there.
     ///
     /// # Errors
     /// See [`SimError`]. Any warning of Verilator is an error.
     pub fn build(&self, tools: &Tools, folder: &Path) -> Result<Program, SimError> {
         fs::create_dir_all(folder)?;
+        let runtime = Runtime::find(tools, folder)?;
+        let (built, key) = (folder.join("built"), self.key(&runtime)?);
+        let stands = fs::read_to_string(&built).is_ok_and(|text| text == key);
+        if !(stands && folder.join("simulation").exists()) {
+            let _ = fs::remove_file(&built);
+            self.compile(tools, &runtime, folder)?;
+            fs::write(built, key)?;
+        }
+        Ok(self.program(folder))
+    }
+
+    /// The same for two builds that make the same simulation.
+    fn key(&self, runtime: &Runtime) -> io::Result<String> {
+        let mut hash = DefaultHasher::new();
+        (runtime.key(), &self.top, &self.parameters, self.main()).hash(&mut hash);
+        for path in &self.sources {
+            (path, fs::read(path)?).hash(&mut hash);
+        }
+        Ok(format!("{:016x}", hash.finish()))
+    }
+
+    fn compile(&self, tools: &Tools, runtime: &Runtime, folder: &Path) -> Result<(), SimError> {
         // What an earlier design has left here is no part of this one.
         generated(folder)?.iter().try_for_each(fs::remove_file)?;
         let mut verilator = tools.verilator();
@@ -89,17 +113,11 @@ impl Design {
         fs::write(folder.join("main.cpp"), self.main())?;
         let whole = folder.join("whole.cc");
         fs::write(&whole, one_unit(&generated(folder)?))?;
-        let program = folder.join("simulation");
-        output(
-            compiler(tools)
-                .arg("-I")
-                .arg(folder)
-                .arg(&whole)
-                .arg(runtime(tools, folder)?)
-                .arg("-o")
-                .arg(&program),
-        )?;
-        Ok(self.program(folder))
+        let mut compiler = compiler(tools);
+        compiler.arg("-I").arg(folder).arg("-I").arg(runtime.folder());
+        compiler.arg(&whole).arg(runtime.object());
+        output(compiler.arg("-o").arg(folder.join("simulation")))?;
+        Ok(())
     }
 
     /// As [`Design::build`] has left it in `folder`.
@@ -206,18 +224,11 @@ int main() {
 /// The bit of a batch's length that asks for a look ([`Simulation::look`]).
 const LOOK: u32 = 1 << 31;
 
-fn compiler(tools: &Tools) -> Command {
-    let mut compiler = Command::new("c++");
-    compiler.args(["-std=c++20", "-O1", "-w", "-pthread", "-DVL_TIME_CONTEXT", "-DVERILATOR=1"]);
-    compiler.arg("-I").arg(tools.include()).arg("-I").arg(tools.include().join("vltstd"));
-    compiler
-}
-
-/// All of it for the compiler at once: Verilator's headers take longer to read than most designs.
+/// All of it for the compiler at once, behind the headers that the runtime has compiled.
 fn one_unit(files: &[PathBuf]) -> String {
-    let include = |name: &str| format!("#include \"{name}\"\n");
     let names = files.iter().filter_map(|file| file.file_name()?.to_str());
-    names.map(include).collect::<String>() + &include("main.cpp")
+    let names = std::iter::once(HEADERS).chain(names).chain(["main.cpp"]);
+    names.map(|name| format!("#include \"{name}\"\n")).collect()
 }
 
 /// The C++ that Verilator has written.
@@ -233,22 +244,6 @@ fn generated(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Verilator's own runtime takes longer to compile than most designs: once for all beside
-/// `folder`.
-fn runtime(tools: &Tools, folder: &Path) -> Result<PathBuf, SimError> {
-    let object = folder.parent().unwrap_or(folder).join("verilated.o");
-    if !object.exists() {
-        // Several builds may be here at once: whole or not at all.
-        let own = folder.join("verilated.o");
-        let sources = ["verilated.cpp", "verilated_threads.cpp"];
-        let text = sources.map(|file| format!("#include \"{file}\"\n")).concat();
-        fs::write(folder.join("verilated_all.cc"), text)?;
-        output(compiler(tools).arg("-c").arg(folder.join("verilated_all.cc")).arg("-o").arg(&own))?;
-        fs::rename(own, &object)?;
-    }
-    Ok(object)
 }
 
 /// A design that has been built.

@@ -81,11 +81,9 @@ pub(crate) fn check(
     println!("{block}: {wanted} of {wanted} mistakes found");
 }
 
-/// An empty folder. All of a bench have the same parent, so that the simulator's runtime is
-/// compiled once.
+/// A folder of this bench; what stands in it from an earlier run is built once.
 pub(crate) fn folder(bench: &str, name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(bench).join(name);
-    let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     folder
 }
