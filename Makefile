@@ -42,8 +42,8 @@ target/rtl-tools/ready: rtl/requirements.txt
 	    touch $@
 
 rtl: rtl-setup
-	TRIMLINE_RTL_PACKETS=1000000 cargo test --release --locked -p trimline-rtl --test it whole
-	TRIMLINE_RTL_MUTANTS=1 TRIMLINE_RTL_CYCLES=100000 cargo test --release --locked -p trimline-rtl
+	TRIMLINE_RTL=all TRIMLINE_RTL_PACKETS=1000000 TRIMLINE_RTL_MUTANTS=1 TRIMLINE_RTL_CYCLES=100000 \
+	    cargo test --release --locked -p trimline-rtl
 	TRIMLINE_RTL_ALL=1 cargo test --release --locked -p trimline-scenario --test it nano_rtl
 
 # The program that the tests have built.

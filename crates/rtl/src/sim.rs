@@ -178,11 +178,11 @@ static void apply_all(Vtop& top, const uint32_t* w) {
 static void sample_all(const Vtop& top, uint32_t* w) {
     (void)top, (void)w;
 @SAMPLE@}
+// The clock falls with the next inputs: nothing looks at its fall, and each look costs a third.
 static void edge(Vtop& top) {
     top.clk_i = 1;
     top.eval();
     top.clk_i = 0;
-    top.eval();
 }
 
 int main() {
