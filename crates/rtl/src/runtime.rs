@@ -1,5 +1,5 @@
-//! What all simulations share, compiled once: Verilator's runtime and its headers, which take longer
-//! than most designs.
+//! What all simulations share, compiled once: Verilator's runtime and its headers, which take
+//! longer than most designs.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -320,8 +320,8 @@ impl Rig {
         &self.benches
     }
 
-    /// All packets of all modules, then what they leave behind, with a mistake in one of the modules
-    /// or with none; how many packets. An error says where something differs.
+    /// All packets of all modules, then what they leave behind, with a mistake in one of the
+    /// modules or with none; how many packets. An error says where something differs.
     pub(crate) fn hold(&self, mutant: Option<(usize, usize)>) -> Result<usize, String> {
         let mut run = self.built.start().map_err(|why| why.to_string())?;
         let mut benches = self.benches.clone();
