@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::thread;
 
 use trimline_rtl::emit::{Module, SELECT, emit_with_mutants};
 use trimline_rtl::prove::{Proof, ProveError, Prover};
@@ -18,6 +19,9 @@ use crate::{everything, folder, tools};
 
 /// Packets through each pipeline before a mistake counts as not found.
 const PACKETS: usize = 3000;
+
+/// Threads that look for mistakes.
+const WORKERS: usize = 4;
 
 /// One in so many mistakes in a default run.
 const SAMPLE: usize = 16;
@@ -35,6 +39,18 @@ fn frame(draw: &mut Draw) -> Vec<u8> {
         frame.truncate(draw.below(70) as usize);
     }
     frame
+}
+
+/// Those that a test is true of. Most of the time the two ends of a pipe wait for one another, so
+/// several at once.
+fn some<T: Copy + Sync + Send>(all: &[T], test: impl Fn(&T) -> bool + Sync) -> Vec<T> {
+    let test = &test;
+    let chunks = all.chunks(all.len().div_ceil(WORKERS).max(1));
+    thread::scope(|scope| {
+        let of = |chunk: &'_ [T]| chunk.iter().filter(|one| test(one)).copied().collect::<Vec<T>>();
+        let workers: Vec<_> = chunks.map(|chunk| scope.spawn(move || of(chunk))).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    })
 }
 
 fn check(name: &str, file: &str, constants: &[(&str, i128)]) {
@@ -56,16 +72,16 @@ fn check(name: &str, file: &str, constants: &[(&str, i128)]) {
         let module = bench.module();
         let mutants = (1..).zip(module.mutants()).step_by(every);
         let (unread, read): (Vec<_>, Vec<_>) = mutants.partition(|(_, mutant)| mutant.is_unread());
-        let missed = |(number, _): &&(usize, _)| rig.hold(Some((at, *number))).is_ok();
-        let missed: Vec<_> = read.iter().filter(missed).collect();
-        let mut shown = Vec::new();
-        for (number, mutant) in &missed {
+        let missed = some(&read, |(number, _)| rig.hold(Some((at, *number))).is_ok());
+        let shown = some(&missed, |(number, mutant)| {
             match no_input_shows(&prover, module, *number) {
                 Ok(_) => println!("{}: {mutant}: no input shows it", module.name()),
-                Err(ProveError::Broken { .. }) => shown.push(mutant.to_string()),
+                Err(ProveError::Broken { .. }) => return true,
                 Err(why) => panic!("{mutant}: {why}"),
             }
-        }
+            false
+        });
+        let shown: Vec<String> = shown.iter().map(|(_, mutant)| mutant.to_string()).collect();
         println!(
             "{}: of {} mistakes {} are found, {} change what nothing reads, no input shows {}",
             module.name(),
@@ -143,7 +159,7 @@ fn is_free(module: &Module, port: &str) -> bool {
 /// A proof that no inputs at the least spacing show a mistake. What comes out depends on no more
 /// cycles than the latency, and what registers hold before is anything.
 fn no_input_shows(prover: &Prover, module: &Module, number: usize) -> Result<Proof, ProveError> {
-    let folder = folder(&format!("miter_{}", module.name()));
+    let folder = folder(&format!("miter_{}_{number}", module.name()));
     fs::create_dir_all(&folder)?;
     let select = format!("if ({} == 16'd0) too_close: assume (", SELECT.0);
     let text = module.text().replace("too_close: assert (", &select);
