@@ -22,6 +22,7 @@ mod ports;
 pub mod prove;
 pub mod record;
 pub mod report;
+mod runtime;
 pub mod sim;
 pub mod state;
 pub mod switch;

@@ -7,6 +7,7 @@
 
 use std::fmt::{self, Write as _};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
@@ -17,6 +18,7 @@ use thiserror::Error;
 
 use crate::guard::Guard;
 use crate::record::{Layout, Port, Record};
+use crate::runtime::{HEADERS, Runtime, Waves, compiler};
 use crate::tools::{ToolError, Tools, output};
 
 /// A design to be run: sources, and the ports of its top module beside `clk_i` and `rst_ni`.
@@ -121,7 +123,7 @@ impl Design {
         Ok(self.build(tools, folder)?.start()?)
     }
 
-    /// Build it in `folder`.
+    /// Build it in `folder`, unless it stands there.
     ///
     /// # Errors
     /// See [`SimError`]. Any warning of Verilator is an error.
@@ -139,6 +141,34 @@ impl Design {
 
     fn build_with(&self, tools: &Tools, folder: &Path, waves: Waves) -> Result<Program, SimError> {
         fs::create_dir_all(folder)?;
+        let runtime = Runtime::find(tools, folder, waves)?;
+        let (built, key) = (folder.join("built"), self.key(&runtime)?);
+        let stands = fs::read_to_string(&built).is_ok_and(|text| text == key);
+        if !(stands && folder.join("simulation").exists()) {
+            let _ = fs::remove_file(&built);
+            self.compile(tools, &runtime, folder, waves)?;
+            fs::write(built, key)?;
+        }
+        Ok(self.program(folder))
+    }
+
+    /// The same for two builds that make the same simulation.
+    fn key(&self, runtime: &Runtime) -> io::Result<String> {
+        let mut hash = DefaultHasher::new();
+        (runtime.key(), &self.top, &self.parameters, self.main()).hash(&mut hash);
+        for path in &self.sources {
+            (path, fs::read(path)?).hash(&mut hash);
+        }
+        Ok(format!("{:016x}", hash.finish()))
+    }
+
+    fn compile(
+        &self,
+        tools: &Tools,
+        runtime: &Runtime,
+        folder: &Path,
+        waves: Waves,
+    ) -> Result<(), SimError> {
         // What an earlier design has left here is no part of this one.
         generated(folder)?.iter().try_for_each(fs::remove_file)?;
         let mut verilator = tools.verilator();
@@ -162,17 +192,11 @@ impl Design {
         fs::write(folder.join("main.cpp"), self.main())?;
         let whole = folder.join("whole.cc");
         fs::write(&whole, one_unit(&generated(folder)?))?;
-        let program = folder.join("simulation");
-        output(
-            compiler(tools, waves)
-                .arg("-I")
-                .arg(folder)
-                .arg(&whole)
-                .arg(runtime(tools, folder, waves)?)
-                .arg("-o")
-                .arg(&program),
-        )?;
-        Ok(self.program(folder))
+        let mut compiler = compiler(tools, waves);
+        compiler.arg("-I").arg(folder).arg("-I").arg(runtime.folder());
+        compiler.arg(&whole).arg(runtime.object());
+        output(compiler.arg("-o").arg(folder.join("simulation")))?;
+        Ok(())
     }
 
     /// As [`Design::build`] has left it in `folder`.
@@ -262,13 +286,13 @@ struct Waves {
     uint64_t cycle = 0;
 };
 
+// The clock falls with the next inputs: nothing looks at its fall, and each look costs a third.
 static void edge(Vtop& top, Waves& waves) {
     waves.dump(2 * waves.cycle);
     top.clk_i = 1;
     top.eval();
     waves.dump(2 * waves.cycle++ + 1);
     top.clk_i = 0;
-    top.eval();
 }
 
 int main(int argc, char** argv) {
@@ -316,28 +340,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The bit of a batch's length that asks for a look ([`Simulation::look`]).
 const LOOK: u32 = 1 << 31;
 
-/// Whether a design can write waveforms, which makes it larger and slower.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Waves {
-    Yes,
-    No,
-}
-
-fn compiler(tools: &Tools, waves: Waves) -> Command {
-    let mut compiler = Command::new("c++");
-    if waves == Waves::Yes {
-        compiler.arg("-DVM_TRACE=1").arg("-DVM_TRACE_VCD=1");
-    }
-    compiler.args(["-std=c++20", "-O1", "-w", "-pthread", "-DVL_TIME_CONTEXT", "-DVERILATOR=1"]);
-    compiler.arg("-I").arg(tools.include()).arg("-I").arg(tools.include().join("vltstd"));
-    compiler
-}
-
-/// All of it for the compiler at once: Verilator's headers take longer to read than most designs.
+/// All of it for the compiler at once, behind the headers that the runtime has compiled.
 fn one_unit(files: &[PathBuf]) -> String {
-    let include = |name: &str| format!("#include \"{name}\"\n");
     let names = files.iter().filter_map(|file| file.file_name()?.to_str());
-    names.map(include).collect::<String>() + &include("main.cpp")
+    let names = std::iter::once(HEADERS).chain(names).chain(["main.cpp"]);
+    names.map(|name| format!("#include \"{name}\"\n")).collect()
 }
 
 /// The C++ that Verilator has written.
@@ -353,32 +360,6 @@ fn generated(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Verilator's own runtime takes longer to compile than most designs: once for all beside
-/// `folder`.
-fn runtime(tools: &Tools, folder: &Path, waves: Waves) -> Result<PathBuf, SimError> {
-    let (name, more) = match waves {
-        Waves::Yes => ("verilated_waves.o", Some("verilated_vcd_c.cpp")),
-        Waves::No => ("verilated.o", None),
-    };
-    let object = folder.parent().unwrap_or(folder).join(name);
-    if !object.exists() {
-        // Several builds may be here at once: whole or not at all.
-        let own = folder.join("verilated.o");
-        let sources = ["verilated.cpp", "verilated_threads.cpp"].into_iter().chain(more);
-        let text: String = sources.map(|file| format!("#include \"{file}\"\n")).collect();
-        fs::write(folder.join("verilated_all.cc"), text)?;
-        output(
-            compiler(tools, waves)
-                .arg("-c")
-                .arg(folder.join("verilated_all.cc"))
-                .arg("-o")
-                .arg(&own),
-        )?;
-        fs::rename(own, &object)?;
-    }
-    Ok(object)
 }
 
 /// A design that has been built.

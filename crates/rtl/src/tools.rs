@@ -14,12 +14,16 @@ pub const VERILATOR: &str = "TRIMLINE_VERILATOR";
 /// The workspace's folder that `make rtl-setup` fills.
 const FOLDER: &str = "target/rtl-tools/bin";
 
+/// The C++ compiler.
+pub(crate) const COMPILER: &str = "c++";
+
 /// Programs that build and run a design.
 #[derive(Clone, Debug)]
 pub struct Tools {
     verilator: PathBuf,
     include: PathBuf,
     version: String,
+    compiler: String,
 }
 
 /// Why designs cannot be run here.
@@ -49,8 +53,8 @@ impl Tools {
         let version = output(Command::new(&verilator).arg("--version"))?;
         let root = output(Command::new(&verilator).args(["--getenv", "VERILATOR_ROOT"]))?;
         let include = Path::new(root.trim()).join("include");
-        output(Command::new("c++").arg("--version"))?;
-        Ok(Self { verilator, include, version })
+        let compiler = output(Command::new(COMPILER).arg("--version"))?;
+        Ok(Self { verilator, include, version, compiler })
     }
 
     /// A Verilator to be given arguments.
@@ -69,6 +73,11 @@ impl Tools {
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// What the compiler says of itself.
+    pub(crate) fn compiler(&self) -> &str {
+        &self.compiler
     }
 }
 

@@ -13,6 +13,7 @@ use p4::ir::{
 pub(crate) const PROGRAMS: u64 = 24;
 
 /// Numbers from a seed (splitmix64).
+#[derive(Clone)]
 pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {

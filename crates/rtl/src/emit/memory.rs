@@ -253,9 +253,9 @@ impl Emitter<'_> {
         let (array, place) = (self.array(register), self.cell(id, size));
         self.declare(&answer, width);
         self.line(&format!("{} {answer};", logic(width)));
-        self.line(&format!(
-            "always_ff @(posedge clk_i) {answer} <= {enable} ? {array}[{place}] : {width}'d0;"
-        ));
+        let value = format!("{enable} ? {array}[{place}] : {width}'d0");
+        let value = self.mutated_register(&answer, width, &value);
+        self.line(&format!("always_ff @(posedge clk_i) {answer} <= {value};"));
         self.answers[id.index()] = vec![answer];
     }
 
@@ -346,7 +346,8 @@ impl Emitter<'_> {
                 self.declare(&answer, widths[*at].into());
                 self.read_all(name);
                 self.line(&format!("{} {answer};", logic(widths[*at].into())));
-                self.line(&format!("always_ff @(posedge clk_i) {answer} <= {name};"));
+                let value = self.mutated_register(&answer, widths[*at].into(), name);
+                self.line(&format!("always_ff @(posedge clk_i) {answer} <= {value};"));
             }
             self.answers[id.index()][*at] = answer;
         }

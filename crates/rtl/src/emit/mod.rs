@@ -12,6 +12,7 @@
 //! bit in its cycle, the answer in as many cycles later as its `@latency` says.
 
 mod memory;
+mod mutants;
 mod names;
 mod text;
 
@@ -24,6 +25,7 @@ use p4::state::State;
 use thiserror::Error;
 
 use crate::record::Port;
+pub use mutants::{Change, Mutant, SELECT};
 use names::Names;
 use text::{Operand, literal, logic};
 
@@ -61,6 +63,7 @@ pub struct Module {
     ports: Ports,
     requests: Vec<Request>,
     readings: Vec<Reading>,
+    mutants: Vec<Mutant>,
 }
 
 /// The ports of a packet, by name.
@@ -178,6 +181,31 @@ pub fn emit(
     target: Option<&Target>,
     name: &str,
 ) -> Result<Module, Unsupported> {
+    make(program, pipeline, state, target, name, false)
+}
+
+/// The same with planted mistakes at each value and each register, of which the input `mutant_i`
+/// chooses one ([`Module::mutants`]).
+///
+/// # Errors
+/// See [`emit`].
+pub fn emit_with_mutants(
+    program: &Program,
+    pipeline: PipelineId,
+    state: &State,
+    name: &str,
+) -> Result<Module, Unsupported> {
+    make(program, pipeline, state, None, name, true)
+}
+
+fn make(
+    program: &Program,
+    pipeline: PipelineId,
+    state: &State,
+    target: Option<&Target>,
+    name: &str,
+    has_mutants: bool,
+) -> Result<Module, Unsupported> {
     let file =
         |place: Place| program.files.get(usize::from(place.file)).cloned().unwrap_or_default();
     let circuit = Circuit::new(program, pipeline).map_err(|fault| Unsupported {
@@ -187,6 +215,7 @@ pub fn emit(
     })?;
     let schedule = Schedule::new(program, &circuit, target);
     let mut emitter = Emitter::new(program, pipeline, state, &circuit, &schedule, name)?;
+    emitter.has_mutants = has_mutants;
     emitter.all();
     Ok(emitter.finish())
 }
@@ -220,6 +249,7 @@ struct Emitter<'a> {
     answers: Vec<Vec<String>>,
     /// Memories inside, whose changes come at the end.
     inside: Vec<ir::Port>,
+    has_mutants: bool,
     body: String,
     module: Module,
 }
@@ -250,6 +280,7 @@ impl<'a> Emitter<'a> {
             bases: Vec::new(),
             answers: vec![Vec::new(); circuit.accesses().len()],
             inside: Vec::new(),
+            has_mutants: false,
             body: String::new(),
             module: Module {
                 name: name.to_owned(),
@@ -262,6 +293,7 @@ impl<'a> Emitter<'a> {
                 ports: Ports::default(),
                 requests: Vec::new(),
                 readings: Vec::new(),
+                mutants: Vec::new(),
             },
         };
         emitter.module.window = emitter.window()?;
@@ -436,6 +468,7 @@ impl<'a> Emitter<'a> {
         self.declare(name, width);
         self.line(&format!("{} {name};", logic(width)));
         let comment = if comment.is_empty() { String::new() } else { format!("  // {comment}") };
+        let value = self.mutated(name, width, value);
         self.line(&format!("assign {name} = {value};{comment}"));
     }
 
@@ -499,6 +532,11 @@ impl<'a> Emitter<'a> {
         }
         let valid = self.names.unique("valid", "_i");
         self.input(valid, 1);
+        if self.has_mutants {
+            let select = self.names.unique(SELECT.0, "");
+            self.input(select, SELECT.1);
+            self.read_all(SELECT.0);
+        }
         if self.module.window > 0 {
             let packet = self.names.unique("packet", "_i");
             self.input(packet, self.module.window * 8);
@@ -534,7 +572,8 @@ impl<'a> Emitter<'a> {
             self.line(&format!("// Bit i: a packet is in cycle i + 1, of {}.", last + 1));
             self.line(&format!("{} valid_q;", logic(last)));
             let next = match last {
-                1 => "valid_i".to_owned(),
+                1 => self.mutated_register("valid_q", 1, "valid_i"),
+                2.. if self.has_mutants => self.mutated_chain(last),
                 2 => "{valid_q[0], valid_i}".to_owned(),
                 _ => format!("{{valid_q[{}:0], valid_i}}", last - 2),
             };
@@ -577,6 +616,7 @@ impl<'a> Emitter<'a> {
         };
         if !text.is_empty() {
             // It has a name already.
+            let text = self.mutated_port(text, width);
             self.wires[id.index()] = Some(text.clone());
             return self.registers(id, &text, width);
         }
@@ -605,12 +645,14 @@ impl<'a> Emitter<'a> {
             self.declare(register, width);
         }
         self.line(&format!("{} {};", logic(width), chain[1..].join(", ")));
+        let next: Vec<String> =
+            chain.windows(2).map(|pair| self.mutated_register(&pair[1], width, &pair[0])).collect();
         if cycles == 1 {
-            self.line(&format!("always_ff @(posedge clk_i) {} <= {name};", chain[1]));
+            self.line(&format!("always_ff @(posedge clk_i) {} <= {};", chain[1], next[0]));
         } else {
             self.line("always_ff @(posedge clk_i) begin");
-            for pair in chain.windows(2) {
-                self.line(&format!("  {} <= {};", pair[1], pair[0]));
+            for (register, next) in chain[1..].iter().zip(&next) {
+                self.line(&format!("  {register} <= {next};"));
             }
             self.line("end");
         }
@@ -731,6 +773,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn finish(mut self) -> Module {
+        self.find_unread_mutants();
         let mut unused = Vec::new();
         for clock in ["clk_i", "rst_ni"].into_iter().filter(|name| !self.body.contains(name)) {
             unused.push(clock.to_owned());

@@ -174,9 +174,9 @@ impl Top<'_> {
              .valid_o(chosen), .packet_o(packet)\n  );",
         );
         self.output("chosen_valid_o", 1, "chosen");
-        let counted = [("tx_msg_id", 16), ("pkt_offset", 8), ("flags", 8)];
         // With its bytes, a NIC has nobody who counts them.
-        for (field, width) in counted.into_iter().filter(|_| !self.is_joined) {
+        let counted = [("tx_msg_id", 16), ("pkt_offset", 8), ("flags", 8)];
+        for (field, width) in counted.into_iter().take(if self.is_joined { 0 } else { 3 }) {
             self.output(&format!("chosen_{field}_o"), width, &format!("packet.{field}"));
         }
         self.into[EGRESS].insert("valid_i".into(), "chosen".into());

@@ -56,7 +56,7 @@ fn agree(case: &Case) {
     let Some(built) = build(case, &config, &format!("data_{}", case.name), &[]) else { return };
     for pace in [Pace::Beats, Pace::Link, Pace::Stalls] {
         let mut run = runs(case, &config, &built, pace);
-        match run.run(packets() / 10).and_then(|_| run.drain()) {
+        match run.run(packets() / 20).and_then(|_| run.drain()) {
             Ok(carried) => {
                 println!("{}, {pace:?}: {carried:?}", case.name);
                 let Carried { late, gaps, shut, messages, .. } = carried;
@@ -89,7 +89,7 @@ fn keeps_up(case: &Case, built: &Program, config: &Config, len: u64) {
     let plan = Plan { seed: 1, spacing: case.spacing, is_dense: true };
     let traffic = traffic(case, config, plan).steady(len);
     let mut run = Bytes::new(built.start().unwrap(), traffic, config.clone(), Pace::Link);
-    let carried = run.run(packets()).unwrap_or_else(|why| panic!("{why}"));
+    let carried = run.run(packets() / 2).unwrap_or_else(|why| panic!("{why}"));
     // Half picoseconds of a byte and of a cycle.
     let time = (carried.compared.cycles * 625) as f64;
     let load = |bytes: u64| (bytes * 80) as f64 / time;

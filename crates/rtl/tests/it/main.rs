@@ -9,6 +9,8 @@ mod draw;
 mod emitted;
 mod evidence;
 mod harness;
+mod mutants;
+mod rig;
 mod switch;
 mod synthesis;
 #[path = "../../../programs/tests/agree/traffic.rs"]
@@ -23,6 +25,11 @@ use trimline_rtl::tools::Tools;
 /// Verilator, or a word on why a test does nothing.
 fn tools(test: &str) -> Option<Tools> {
     Tools::find().map_err(|why| println!("{test} skipped: {why}")).ok()
+}
+
+/// Whether to run all there is.
+fn everything() -> bool {
+    std::env::var("TRIMLINE_RTL").is_ok_and(|value| value == "all")
 }
 
 /// A folder of this test's own.
