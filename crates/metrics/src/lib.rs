@@ -58,7 +58,7 @@ pub use sorted::{Items, Merge, Pack, Runs, Sorted, Sorter, take};
 pub use statistics::{Moments, jain, mean_and_interval, nearest_rank};
 pub use study::{
     AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, Form, OnPhases, Origin,
-    Plot, RowResult, RunRecord, STUDY_SCHEMA, Score, Span, StudyResults, Timeline, Verdict,
+    Plot, RowResult, RunRecord, STUDY_SCHEMA, Score, Shows, Span, StudyResults, Timeline, Verdict,
     is_within,
 };
 pub use summary::{

@@ -9,7 +9,7 @@ use crate::output::{read_json, write_json};
 use crate::{FileError, OutputDir};
 
 /// Version of `results.json` and `study.json`.
-pub const STUDY_SCHEMA: u32 = 5;
+pub const STUDY_SCHEMA: u32 = 6;
 
 /// Whose number a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -235,15 +235,27 @@ pub struct Experiment {
     pub run: String,
     /// What is compared.
     pub metric: String,
-    /// Its value; `null`: there is none.
+    /// What it shows if it confirms the cause.
+    pub shows: Shows,
+    /// Its value; the published one if it shows scatter. `null`: there is none.
     pub measured: Option<f64>,
-    /// Lower end of the values that confirm the cause: of the row's band, unless the experiment
-    /// shows that the band cannot be reached.
+    /// Lower end of the values that confirm the cause: of the row's band, of what shows that the
+    /// band cannot be reached, or the least value of a single seed.
     pub low: Option<f64>,
     /// Upper end of them.
     pub high: Option<f64>,
-    /// Whether it shows that the band cannot be reached.
-    pub unreachable: bool,
+}
+
+/// What an experiment on a cause can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shows {
+    /// With the cause taken away the row is in its band.
+    InBand,
+    /// The band cannot be reached.
+    Unreachable,
+    /// The published value, of a single run, lies among those of single seeds.
+    Scatter,
 }
 
 impl Experiment {

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use metrics::{
     AxisSpec, Curve, Experiment, FigureResults, FigureRow, Form, OnPhases, Origin, Plot, RunRecord,
-    Score, StudyResults, Verdict,
+    Score, Shows, StudyResults, Verdict,
 };
 
 use crate::ReportError;
@@ -412,9 +412,10 @@ fn of_row(row: &FigureRow) -> Markup {
 /// What the experiment on a row's cause found.
 fn of_experiment(experiment: &Experiment) -> Markup {
     let band = band(experiment.low, experiment.high);
-    let found = match (experiment.confirms(), experiment.unreachable) {
-        (true, false) => format!("in the band, {band}"),
-        (true, true) => format!("{band}: the band cannot be reached"),
+    let found = match (experiment.confirms(), experiment.shows) {
+        (true, Shows::InBand) => format!("in the band, {band}"),
+        (true, Shows::Unreachable) => format!("{band}: the band cannot be reached"),
+        (true, Shows::Scatter) => format!("the published value, among single seeds: {band}"),
         (false, _) => format!("not {band}: it does not confirm the cause"),
     };
     html! {

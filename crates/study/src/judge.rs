@@ -1,7 +1,7 @@
 //! [`Judge`]: values of rows and curves from what the runs measured, and verdicts.
 
 use metrics::{
-    CurvePoint, Experiment, FigureRow, Origin, Plot, RowResult, Verdict, mean_and_interval,
+    CurvePoint, Experiment, FigureRow, Origin, Plot, RowResult, Shows, Verdict, mean_and_interval,
 };
 
 use crate::figure::{Curve, CurveOf, Figure};
@@ -9,7 +9,7 @@ use crate::formula::Formula;
 use crate::metric::ks_distance;
 use crate::reads::Read;
 use crate::reproduce::{AllRan, Ran};
-use crate::row::{Along, Cause, Row};
+use crate::row::{Along, Cause, CauseShows, Row};
 use crate::run::Point;
 
 /// A figure and what its runs measured.
@@ -85,16 +85,28 @@ impl Judge<'_> {
     /// What the run of `cause` says; nothing if the quick form leaves it out.
     fn experiment(&self, row: &Row, cause: &Cause) -> Option<Experiment> {
         let point = self.figure.point_of(row, cause, self.quick)?;
-        let measured = self.experiment_at(row, cause, &point).ok().map(|(value, _)| value);
-        let (low, high) = cause.unreachable.unwrap_or((row.low, row.high));
-        Some(Experiment {
-            run: self.figure.runs[cause.run].label(&point),
-            metric: cause.formula.text.clone(),
-            measured,
-            low,
-            high,
-            unreachable: cause.unreachable.is_some(),
-        })
+        let mean = || self.experiment_at(row, cause, &point).ok().map(|(value, _)| value);
+        let (shows, measured, (low, high)) = match cause.shows {
+            CauseShows::InBand => (Shows::InBand, mean(), (row.low, row.high)),
+            CauseShows::Unreachable(low, high) => (Shows::Unreachable, mean(), (low, high)),
+            CauseShows::Scatter => {
+                let (least, most) = self.scatter(cause, &point)?;
+                (Shows::Scatter, row.target, (Some(least), Some(most)))
+            }
+        };
+        let (run, metric) = (self.figure.runs[cause.run].label(&point), cause.formula.text.clone());
+        Some(Experiment { run, metric, shows, measured, low, high })
+    }
+
+    /// The least and the greatest value of single seeds of the run of `cause`; nothing if a value
+    /// is missing.
+    fn scatter(&self, cause: &Cause, point: &Point) -> Option<(f64, f64)> {
+        let reads = self.figure.reads(cause.run, &cause.formula, point);
+        let value = |seed| self.value(cause.run, &cause.formula, point, seed);
+        let values = self.seeds_of(cause.run, &reads).map(value).collect::<Result<Vec<_>, _>>();
+        let mut values = values.ok()?;
+        values.sort_unstable_by(f64::total_cmp);
+        Some((*values.first()?, *values.last()?))
     }
 
     /// What the run of `cause` measured at `point` of its sweep.

@@ -8,7 +8,7 @@ use metrics::mean_and_interval;
 use crate::figure::CurveOf;
 use crate::judge::Judge;
 use crate::reads::Read;
-use crate::row::Row;
+use crate::row::{CauseShows, Row};
 
 /// An interval needs two values.
 pub(crate) const FEWEST_SEEDS: usize = 2;
@@ -44,8 +44,14 @@ impl Judge<'_> {
         else {
             return reads;
         };
-        let experiment = self.experiment_at(row, cause, &point);
-        if decided && is_decided(&experiment, row.median, cause.unreachable.unwrap_or(band)) {
+        let of_mean = |band| is_decided(&self.experiment_at(row, cause, &point), row.median, band);
+        let experiment_decided = match cause.shows {
+            CauseShows::InBand => of_mean(band),
+            CauseShows::Unreachable(low, high) => of_mean((low, high)),
+            // More seeds only widen it, but all are run: the page shows how wide it is.
+            CauseShows::Scatter => false,
+        };
+        if decided && experiment_decided {
             return reads;
         }
         // Both, so that they are compared over the same seeds.

@@ -48,9 +48,23 @@ pub(crate) struct Cause {
     pub(crate) at: Option<Point>,
     /// The row's metric, if the experiment has no other one.
     pub(crate) formula: Rc<Formula>,
-    /// The values that show that the band cannot be reached; without, the experiment moves into it.
-    pub(crate) unreachable: Option<(Option<f64>, Option<f64>)>,
+    pub(crate) shows: CauseShows,
 }
+
+/// What the experiment on a cause is to show.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum CauseShows {
+    /// It moves the row into its band.
+    InBand,
+    /// A value between these: the band cannot be reached.
+    Unreachable(Option<f64>, Option<f64>),
+    /// The target lies between the least and the greatest value of single seeds.
+    Scatter,
+}
+
+/// Fewer seeds say little about scatter: one value more of the same kind would be outside all of
+/// them with a probability of 2 / (seeds + 1).
+const FEWEST_OF_SCATTER: usize = 10;
 
 /// The first value of an axis at which a formula is below a bound: where goodput collapses.
 pub(crate) struct Onset {
@@ -206,23 +220,30 @@ fn cause(
         true => Some(figure::at(&mut keys, own, None)?.into_iter().flatten().collect()),
         false => None,
     };
-    let unreachable = match keys.maybe::<String>("shows")?.as_deref() {
-        None => None,
-        Some("unreachable") => Some((keys.maybe("low")?, keys.maybe("high")?)),
+    let shows = match keys.maybe::<String>("shows")?.as_deref() {
+        None => CauseShows::InBand,
+        Some("unreachable") => CauseShows::Unreachable(keys.maybe("low")?, keys.maybe("high")?),
+        Some("scatter") => CauseShows::Scatter,
         Some(_) => {
             let error = keys.error("shows", "an experiment shows another thing", "here");
-            return Err(error.hint("it moves into the band, or `shows = \"unreachable\"`"));
+            let hint = "it moves into the band, or `shows = \"unreachable\"`, or `\"scatter\"`";
+            return Err(error.hint(hint));
         }
     };
-    if unreachable == Some((None, None)) {
+    if shows == CauseShows::Unreachable(None, None) {
         return Err(keys.missing("low", "add `low` or `high`: which values show it"));
     }
-    if run == of && at.is_none() && unreachable.is_none() {
+    if shows == CauseShows::Scatter && own.seeds(false).len() < FEWEST_OF_SCATTER {
+        let message = format!("run `{}` has {} seeds", own.id, own.seeds(false).len());
+        let error = keys.error("shows", message, "here");
+        return Err(error.hint(format!("scatter takes {FEWEST_OF_SCATTER} seeds or more")));
+    }
+    if run == of && at.is_none() && shows == CauseShows::InBand {
         let error = keys.error("run", "this is the row's own run", "here");
         return Err(error.hint("another way of counting is no experiment: name another run"));
     }
     keys.finish()?;
-    Ok(Some(Cause { run, at, formula, unreachable }))
+    Ok(Some(Cause { run, at, formula, shows }))
 }
 
 fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Checked<()> {
@@ -235,10 +256,14 @@ fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Checked<()> {
             let message = format!("run `{}` is not run at {}", run.id, own.show(&row.point));
             return Err(table.error("cause", message, "here").hint("say where with `at`"));
         }
-        if cause.unreachable.is_none() && !run.has_seeds_of(own) {
+        if cause.shows == CauseShows::InBand && !run.has_seeds_of(own) {
             let message = format!("run `{}` has other seeds than `{}`", run.id, own.id);
             let error = table.error("cause", message, "here");
             return Err(error.hint("give both the same seeds, also in their quick forms"));
+        }
+        if cause.shows == CauseShows::Scatter && row.target.is_none() {
+            let message = format!("`{}` has no target to look for among seeds", row.id);
+            return Err(table.error("cause", message, "here").hint("add `target`"));
         }
         if row.onset.is_some() {
             return Err(table.error("cause", "a place along an axis has no experiment", "here"));

@@ -151,7 +151,7 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
         "why": "digitised", "headline": true, "note": "## Why\nBecause <b>.", "problem": null,
         "experiment": {
             "run": "window_12", "metric": "m", "measured": 1.25, "low": null, "high": 1.5,
-            "unreachable": false,
+            "shows": "in-band",
         },
     }, {
         "study": "x", "figure": "fig1", "row": "ours", "origin": "own",

@@ -79,6 +79,7 @@ bad! {
         "id = \"single\"\nscenario = \"incast.toml\"\nseeds = [1, 2, 3]" =>
         "id = \"single\"\nscenario = \"incast.toml\"\nseeds = [1, 2]";
     cause_that_shows_something: "shows = \"unreachable\"" => "shows = \"it\"";
+    scatter_of_few_seeds: "shows = \"unreachable\", high = 1" => "shows = \"scatter\"";
     unreachable_by_nothing: "shows = \"unreachable\", high = 1" => "shows = \"unreachable\"";
     share_of_no_target: "points = [[1, 82]" => "points = [1";
     note_missing: "notes.md#trimmed-packets" => "other.md";

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use metrics::{FigureRow, Form, Origin, Plot, StudyResults, Verdict};
+use metrics::{FigureRow, Form, Origin, Plot, Shows, StudyResults, Verdict};
 use tempfile::TempDir;
 use trimline_study::{Options, Plan, Study, reproduce};
 
 const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny");
 const STEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/step");
+const DRAWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drawn");
 
 fn run(what: &str, form: Form, threads: u32) -> StudyResults {
     run_seeds(what, form, threads, false)
@@ -98,6 +99,23 @@ fn every_row_has_its_verdict() {
     assert_eq!(problem, Some("ndp, seed 1: `flow_goodput_gbps.min` has no value"));
     assert_eq!((row(7).result.measured, row(7).interval), (Some(4.0), Some(0.0)));
     assert_eq!(row(8).problem.as_deref(), Some("ndp: never below -1000000"));
+}
+
+/// Two flows whose ties a seed draws: the published draw is among ten, or beyond all of them.
+#[test]
+fn a_single_published_run_is_looked_for_among_seeds() {
+    let results = run(DRAWN, Form::Full, 2);
+    let rows: Vec<&FigureRow> = results.rows().collect();
+    let verdicts = rows.iter().map(|row| row.result.verdict);
+    let expected = [Verdict::CauseTested, Verdict::NotReproduced];
+    assert_eq!(verdicts.collect::<Vec<_>>(), expected);
+    for row in rows {
+        let scatter = row.experiment.as_ref().unwrap();
+        assert_eq!((scatter.shows, scatter.measured), (Shows::Scatter, row.result.target));
+        assert!(scatter.low < scatter.high && scatter.high < Some(1.0), "{scatter:?}");
+    }
+    let ran = results.figures[0].runs.iter().filter(|run| run.run == "ten").count();
+    assert_eq!(ran, 10, "the range is that of all");
 }
 
 #[test]
