@@ -55,11 +55,11 @@ impl Made {
             })?;
         }
         let what = if args.pipelines || program.architecture != NANO_NIC {
-            What::Pipelines(Pipelines::new(&program, &state).map_err(unsupported)?)
+            What::Pipelines(Pipelines::new(&program, &state).map_err(|why| unsupported(&why))?)
         } else {
             let config = nic_config(&program, &args.sets)
                 .map_err(|error| if calls_flows(&program) { error.hint(ALONE) } else { error })?;
-            let nic = rtl::nic::build(&program, &state, &config).map_err(no_nic)?;
+            let nic = rtl::nic::build(&program, &state, &config).map_err(|why| no_nic(&why))?;
             What::Nic(Box::new((nic, config)))
         };
         Ok(Self { state, spacings, what })
@@ -107,12 +107,12 @@ fn calls_flows(program: &Program) -> bool {
     program.externs.iter().any(|known| known.kind == "set_flow")
 }
 
-fn unsupported(why: rtl::emit::Unsupported) -> Error {
+fn unsupported(why: &rtl::emit::Unsupported) -> Error {
     Diagnostic::new(why.to_string()).hint("docs/rtl.md says what hardware is made of").into()
 }
 
-fn no_nic(why: NicError) -> Error {
-    let hint = match &why {
+fn no_nic(why: &NicError) -> Error {
+    let hint = match why {
         NicError::Pipeline(_) => "docs/rtl.md says what hardware is made of",
         NicError::Extern(_) | NicError::Twice(_) | NicError::Architecture(_) => ALONE,
         NicError::Late { .. } => "--set changes it, such as --set ingress_cycles=30",

@@ -87,7 +87,8 @@ impl Run<'_> {
 
     fn traffic(&self) -> Result<Traffic, Error> {
         let runs = || self.runs();
-        Traffic::new(self.made.program(), &runs, self.config, self.plan()).map_err(no_model)
+        Traffic::new(self.made.program(), &runs, self.config, self.plan())
+            .map_err(|why| no_model(&why))
     }
 
     fn name(&self) -> String {
@@ -109,7 +110,7 @@ impl Run<'_> {
                 let trace = recorded(self.traffic()?, &failure);
                 let found = self.shrunk(&trace);
                 drop(bar);
-                Err(self.report(failure, found?))
+                Err(self.report(&failure, found?))
             }
         }
     }
@@ -141,13 +142,13 @@ impl Run<'_> {
     }
 
     /// What is to be said of a failure, and its files.
-    fn report(&self, failure: CosimError, found: Option<Evidence>) -> Error {
+    fn report(&self, failure: &CosimError, found: Option<Evidence>) -> Error {
         let Some(found) = found else {
             let what = format!("{}, seed {}: {failure}", self.name(), self.args.seed);
             let hint = "it did not come again with its own inputs alone: repeat the whole run";
             return Error::Run { what, hint: hint.into() };
         };
-        let (field, place) = match &failure {
+        let (field, place) = match failure {
             CosimError::Mismatch(mismatch) => {
                 let located = locate(self.made.program(), mismatch);
                 (located.field, located.place)
@@ -220,7 +221,8 @@ impl Run<'_> {
             error.hint("a trace.json that trimline rtl cosim has written is wanted")
         })?;
         let runs = || self.runs();
-        let traffic = Traffic::alone(self.made.program(), &runs, self.config).map_err(no_model)?;
+        let traffic = Traffic::alone(self.made.program(), &runs, self.config)
+            .map_err(|why| no_model(&why))?;
         let circuit = self.built.start().map_err(|why| failed(&why.into()))?;
         let ended = Cosim::new(circuit, traffic, self.config.clone()).replay(&written.trace);
         match ended {
@@ -234,7 +236,7 @@ impl Run<'_> {
     }
 }
 
-fn no_model(why: nic::nano::endpoint::ProgramError) -> Error {
+fn no_model(why: &nic::nano::endpoint::ProgramError) -> Error {
     Diagnostic::new(why.to_string()).hint(super::ALONE).into()
 }
 
@@ -252,7 +254,7 @@ fn side_by_side(
         let pipeline = &program.pipelines[at.index()];
         let inputs = pipelines::draw(pipeline, &protocols, args.seed, args.packets);
         let spacing = u64::from(spacing.cycles);
-        let mut run = |inputs: &[pipelines::Input], progress: &mut dyn FnMut(u64)| {
+        let run = |inputs: &[pipelines::Input], progress: &mut dyn FnMut(u64)| {
             let mut bench = Bench::new(&made.state, (all, program), at, built)?;
             bench.run(inputs, spacing, progress)
         };
@@ -265,7 +267,7 @@ fn side_by_side(
             Err(first) => {
                 bar.say("looking for the fewest packets that fail so");
                 let mut last = first;
-                let inputs = fewest(inputs, &mut last, &mut run);
+                let inputs = fewest(inputs, &mut last, run);
                 drop(bar);
                 return Err(differs(args, &pipeline.name, &last, &inputs));
             }
@@ -276,14 +278,13 @@ fn side_by_side(
     lines.into_iter().try_for_each(say)
 }
 
+type Outcome = Result<pipelines::Compared, PipelineError>;
+
 /// The fewest inputs that fail; `last` is how.
 fn fewest(
     inputs: Vec<pipelines::Input>,
     last: &mut PipelineError,
-    run: &mut dyn FnMut(
-        &[pipelines::Input],
-        &mut dyn FnMut(u64),
-    ) -> Result<pipelines::Compared, PipelineError>,
+    mut run: impl FnMut(&[pipelines::Input], &mut dyn FnMut(u64)) -> Outcome,
 ) -> Vec<pipelines::Input> {
     let PipelineError::Mismatch { packet, .. } = last else { return inputs };
     let cut = &inputs[..=*packet];

@@ -28,7 +28,7 @@ const ANY: u8 = 253;
 /// # Errors
 /// An unknown key or a value out of range; a program that does not run on such a NIC.
 pub fn nic_config(program: &Arc<ir::Program>, sets: &[String]) -> Result<Config, Diagnostic> {
-    runs_on(program, prototype(0, true)).map_err(refused)?;
+    runs_on(program, prototype(0, true)).map_err(|why| refused(&why))?;
     let protocols = protocols(program)?;
     let named: Vec<String> = protocols.iter().map(|n| format!("protocol{n} = {n}")).collect();
     let text = format!("{USUAL}protocol = {{ {} }}\n", named.join(", "));
@@ -56,7 +56,7 @@ pub fn protocols(program: &Arc<ir::Program>) -> Result<Vec<u8>, Diagnostic> {
     let tried = |protocol| runs_on(program, prototype(protocol, false))?.try_egress();
     let found: Vec<u8> = (0..=u8::MAX).filter(|protocol| tried(*protocol).is_ok()).collect();
     match (found.len(), tried(ANY)) {
-        (0, Err(why)) => Err(refused(why)),
+        (0, Err(why)) => Err(refused(&why)),
         (256, _) => Ok(vec![ANY]),
         _ => Ok(found),
     }
@@ -69,7 +69,7 @@ fn prototype(protocol: u8, clocked: bool) -> Config {
     Config { protocols, clocked, remember: Some(1024), ..prototype }
 }
 
-fn refused(why: ProgramError) -> Diagnostic {
+fn refused(why: &ProgramError) -> Diagnostic {
     Diagnostic::new(why.to_string()).hint("p4/include/nano.p4 declares what the NIC has")
 }
 
