@@ -86,14 +86,18 @@ pub(crate) struct Ahead<M> {
     model: M,
     /// These inputs.
     ports: &'static [&'static str],
-    /// What is 1 before the first cycle that counts.
-    idle: &'static str,
+    /// Outputs before the first cycle that counts, where they are not 0.
+    idle: Vec<(&'static str, u16)>,
     /// The cycle before.
     last: Option<(Record, Record)>,
 }
 
 impl<M> Ahead<M> {
-    pub(crate) const fn new(model: M, ports: &'static [&'static str], idle: &'static str) -> Self {
+    pub(crate) const fn new(
+        model: M,
+        ports: &'static [&'static str],
+        idle: Vec<(&'static str, u16)>,
+    ) -> Self {
         Self { model, ports, idle, last: None }
     }
 }
@@ -106,7 +110,7 @@ impl<M: Model> Model for Ahead<M> {
         self.model.cycle(&mut from, &mut to);
         match self.last.take() {
             Some(last) => (inputs.record, outputs.record) = last,
-            None => outputs.set(self.idle, 1u8),
+            None => self.idle.iter().for_each(|&(port, value)| outputs.set(port, value)),
         }
         for port in self.ports {
             inputs.set_words(port, ins.get_words(&from.record, ins.port(port)));

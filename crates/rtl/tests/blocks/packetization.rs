@@ -647,7 +647,10 @@ fn case(sizes: Sizes) -> Case {
         ],
         model: Box::new(move |seed| {
             let model = Packetization::new(seed, sizes);
-            Box::new(Ahead::new(model, PACKET, "submit_ready_o"))
+            // The buffer that a message of no bytes would have.
+            let first = model.buffers.find(0).map_or(0, |buffer| model.buffers.ptr(buffer));
+            let idle = vec![("submit_ready_o", 1), ("submit_buf_ptr_o", first)];
+            Box::new(Ahead::new(model, PACKET, idle))
         }),
     }
 }
