@@ -110,6 +110,8 @@ pub struct Host<'a> {
     port: Port,
     /// Packets that may still be sent in this turn.
     budget: usize,
+    /// Tokens of packets that have left, empty between turns.
+    left: Vec<u32>,
     /// The least room that the endpoint was told of since `on_room`.
     lowest_room: u64,
     /// The packet that the endpoint is looking at, and when it arrived.
@@ -162,6 +164,7 @@ impl<'a> Host<'a> {
             inbox: Inbox::new(config.max_message, config.max_buffered),
             port: Port::Ready,
             budget: 0,
+            left: Vec::new(),
             receiving: None,
             app_effects: Vec::new(),
             app_timers: Timers::default(),
@@ -433,17 +436,21 @@ impl Host<'_> {
     /// spent.
     fn transmit(&mut self) -> Result<(), Error> {
         loop {
-            if self.link.is_loaded() {
-                match self.link.flush(&mut self.counters)? {
-                    None => return Ok(()),
-                    Some(0) => {}
-                    Some(token) => self.on_sent(token)?,
-                }
+            while self.budget > 0 && self.port == Port::Ready && !self.link.is_full() {
+                self.poll_port()?;
             }
+            if !self.link.flush(&mut self.counters)? {
+                return Ok(());
+            }
+            let mut left = std::mem::take(&mut self.left);
+            self.link.take_tokens(&mut left);
+            for &token in &left {
+                self.on_sent(token)?;
+            }
+            self.left = left;
             if self.budget == 0 || self.port != Port::Ready {
                 return Ok(());
             }
-            self.poll_port()?;
         }
     }
 
@@ -456,7 +463,7 @@ impl Host<'_> {
         match tx {
             Tx::Sent => {
                 self.budget -= 1;
-                self.link.load(&slot, self.content)?;
+                self.link.load(&slot, self.content, &mut self.counters)?;
             }
             Tx::NotBefore(at) if at <= now => {
                 return Err(ContractViolation::NotLater { now, at }.into());
