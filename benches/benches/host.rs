@@ -13,7 +13,7 @@ use std::time::Instant;
 use endpoint::{App, AppCx, AppEvent, Endpoint, Msg};
 use host::{AddressBook, Config, Content, Host, bind};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use units::{Dur, HostId, MsgKey};
+use units::{Dur, HostId, MsgKey, Rate};
 
 const ROUNDS: usize = 5;
 const REQUESTS: usize = 2_000;
@@ -40,33 +40,115 @@ fn main() {
             println!("{name:<24} {size:>6} {:>10.2} {:>10.2}", at(0.5), at(0.99));
         }
     }
+    bulk_table();
 }
 
 /// A round: how long each request took until its response, ns.
 type Round = fn(usize) -> Vec<u64>;
 
+/// Messages of 1 MB, so many, at most [`AT_ONCE`] unfinished.
+const MESSAGES: u64 = 300;
+const LONG: u64 = 1_000_000;
+const AT_ONCE: u64 = 4;
+
+fn bulk_table() {
+    println!("\n{:<24} {:>6} {:>10} {:>10}", "1 MB messages, Gb/s", "bytes", "single", "trains");
+    for payload in [1_400, 8_900] {
+        let mut all = [const { [const { Vec::new() }; 2] }; 3];
+        for _ in 0..ROUNDS {
+            for (rates, (_, endpoint)) in all.iter_mut().zip(TRANSPORTS) {
+                for (rates, trains) in rates.iter_mut().zip([false, true]) {
+                    rates.push(bulk(payload, trains, endpoint));
+                }
+            }
+        }
+        for (rates, (name, _)) in all.iter_mut().zip(TRANSPORTS) {
+            let [single, trains] = rates.each_mut().map(|rates| {
+                rates.sort_unstable_by(f64::total_cmp);
+                rates[ROUNDS / 2]
+            });
+            println!("{name:<24} {payload:>6} {single:>10.2} {trains:>10.2}");
+        }
+    }
+}
+
+/// Of packets with so many bytes of payload.
+type Make = fn(u16) -> Box<dyn Endpoint>;
+
+const TRANSPORTS: [(&str, Make); 3] = [("NDP", ndp), ("Homa", homa), ("NewReno", newreno)];
+
 const CONTESTANTS: [(&str, Round); 6] = [
     ("UDP, a packet each way", |size| udp(size, 1)),
     ("UDP, two each way", |size| udp(size, 2)),
     ("kernel TCP, kept", tcp),
-    ("NDP", |size| hosts(size, ndp)),
-    ("Homa", |size| hosts(size, homa)),
-    ("NewReno", |size| hosts(size, newreno)),
+    ("NDP", |size| hosts(size, || ndp(1_436))),
+    ("Homa", |size| hosts(size, || homa(1_400))),
+    ("NewReno", |size| hosts(size, || newreno(1_436))),
 ];
 
-fn ndp() -> Box<dyn Endpoint> {
-    Box::new(transports::ndp::Ndp::new(transports::ndp::Config::paper(1_436)).unwrap())
+fn ndp(payload: u16) -> Box<dyn Endpoint> {
+    Box::new(transports::ndp::Ndp::new(transports::ndp::Config::paper(payload)).unwrap())
 }
 
-fn homa() -> Box<dyn Endpoint> {
+fn homa(payload: u16) -> Box<dyn Endpoint> {
     use transports::homa::{Config, Cutoffs, Homa};
     let cutoffs = Cutoffs::new(&[433, 2_339, 6_756]).unwrap();
-    Box::new(Homa::new(Config { payload: 1_400, ..Config::paper(cutoffs) }).unwrap())
+    Box::new(Homa::new(Config { payload, ..Config::paper(cutoffs) }).unwrap())
 }
 
-fn newreno() -> Box<dyn Endpoint> {
-    let config = transports::tcp::Config::linux_datacenter(1_436);
+fn newreno(payload: u16) -> Box<dyn Endpoint> {
+    let config = transports::tcp::Config::linux_datacenter(payload);
     Box::new(transports::tcp::Tcp::new(config).unwrap())
+}
+
+/// Keeps messages on their way.
+struct Sender;
+
+impl App for Sender {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        for _ in 0..AT_ONCE {
+            cx.submit_as(Msg::new(SERVER, LONG));
+        }
+    }
+
+    fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        if let AppEvent::Acked(_) = event {
+            cx.submit_as(Msg::new(SERVER, LONG));
+        }
+    }
+}
+
+struct Sink;
+
+impl App for Sink {
+    fn on_start(&mut self, _: &mut AppCx<'_>) {}
+
+    fn on_event(&mut self, _: &mut AppCx<'_>, _: AppEvent) {}
+}
+
+/// Gb/s of payload that a host delivers to another one.
+fn bulk(payload: u16, trains: bool, endpoint: Make) -> f64 {
+    let [a, b] = [0, 1].map(|_| bind(local()).unwrap());
+    let peers: AddressBook =
+        [(CLIENT, a.local_addr().unwrap()), (SERVER, b.local_addr().unwrap())].into();
+    // No link is faster: a pacer by its rate does not hold anything back.
+    let rate = Rate(100_000_000_000);
+    let config =
+        move |me| Config { busy: true, rate, trains, ..Config::loopback(me, peers.clone(), 1) };
+    let (client, server) = (config(CLIENT), config(SERVER));
+    let serve = move |stop: &AtomicBool| {
+        let (mut app, mut content) = (Sink, Zeros::default());
+        let mut host = Host::new(server, b, endpoint(payload), &mut app, &mut content).unwrap();
+        host.run(Dur::from_ms(60_000), |_| stop.load(Ordering::Relaxed)).unwrap();
+    };
+    let taken = beside(serve, || {
+        let (mut app, mut content) = (Sender, Zeros::default());
+        let mut host = Host::new(client, a, endpoint(payload), &mut app, &mut content).unwrap();
+        let start = Instant::now();
+        assert!(host.run(Dur::from_ms(60_000), |c| c.acked >= MESSAGES).unwrap(), "too slow");
+        vec![start.elapsed().as_nanos() as u64]
+    });
+    (8 * LONG * MESSAGES) as f64 / taken[0] as f64
 }
 
 /// Keep this thread on core `core`, if there is one.
@@ -228,7 +310,8 @@ fn hosts(size: usize, endpoint: fn() -> Box<dyn Endpoint>) -> Vec<u64> {
     let [a, b] = [0, 1].map(|_| bind(local()).unwrap());
     let peers: AddressBook =
         [(CLIENT, a.local_addr().unwrap()), (SERVER, b.local_addr().unwrap())].into();
-    let config = move |me| Config { busy: true, ..Config::loopback(me, peers.clone(), 1) };
+    let config =
+        move |me| Config { busy: true, trains: false, ..Config::loopback(me, peers.clone(), 1) };
     let (client, server) = (config(CLIENT), config(SERVER));
     let serve = move |stop: &AtomicBool| {
         let (mut app, mut content) = (Server, Zeros::default());

@@ -81,7 +81,8 @@ pub(crate) enum Received {
 /// One host's end of the network.
 pub(crate) struct Link {
     socket: UdpSocket,
-    offloads: UdpSocketState,
+    /// What cuts and joins trains, where there are any.
+    offloads: Option<UdpSocketState>,
     me: HostId,
     mtu: u16,
     peers: BTreeMap<HostId, Peer>,
@@ -162,8 +163,14 @@ impl Arrivals {
         Some((n, start..end))
     }
 
-    fn fill(&mut self, socket: &UdpSocket, offloads: &UdpSocketState) -> io::Result<()> {
+    fn fill(&mut self, socket: &UdpSocket, offloads: Option<&UdpSocketState>) -> io::Result<()> {
         (self.filled, self.at) = (0, (0, 0));
+        let Some(offloads) = offloads else {
+            let (len, addr) = socket.recv_from(&mut self.buffers[0])?;
+            self.metas[0] = RecvMeta { addr, len, stride: len, ..RecvMeta::default() };
+            self.filled = 1;
+            return Ok(());
+        };
         let mut slices = self.buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
         self.filled = offloads.recv(socket.into(), &mut slices, &mut self.metas)?;
         Ok(())
@@ -186,7 +193,10 @@ impl Peer {
 impl Link {
     pub(crate) fn new(socket: UdpSocket, config: &Config) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let offloads = UdpSocketState::new((&socket).into())?;
+        let offloads = match config.trains {
+            true => Some(UdpSocketState::new((&socket).into())?),
+            false => None,
+        };
         Ok(Self {
             socket,
             offloads,
@@ -273,7 +283,7 @@ impl Link {
     /// The next `len` bytes of `tx` are a datagram.
     fn append(&mut self, to: SocketAddr, ecn: Option<EcnCodepoint>, len: usize) {
         let end = self.end();
-        let most = self.offloads.max_gso_segments();
+        let most = self.offloads.as_ref().map_or(1, UdpSocketState::max_gso_segments);
         match self.trains.back_mut() {
             Some(train) if train.takes(to, ecn, len, most) => train.range.end = end + len,
             _ => self.trains.push_back(Train { to, ecn, range: end..end + len, segment: len }),
@@ -291,7 +301,14 @@ impl Link {
                 segment_size: (datagrams > 1).then_some(*segment),
                 src_ip: None,
             };
-            match self.offloads.try_send((&self.socket).into(), &transmit) {
+            let sent = match &self.offloads {
+                Some(offloads) if datagrams > 1 || ecn.is_some() => {
+                    offloads.try_send((&self.socket).into(), &transmit)
+                }
+                // The cheaper call.
+                _ => self.socket.send_to(transmit.contents, *to).map(drop),
+            };
+            match sent {
                 Ok(()) => {}
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(false),
                 // A card that cannot cut trains says so once: then there are no more.
@@ -314,13 +331,15 @@ impl Link {
     pub(crate) fn receive(&mut self, counters: &mut Counters) -> io::Result<Received> {
         let next = match self.rx.next() {
             Some(next) => next,
-            None => match self.rx.fill(&self.socket, &self.offloads).map(|()| self.rx.next()) {
-                Ok(Some(next)) => next,
-                Ok(None) => return Ok(Received::Nothing),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Received::Nothing),
-                Err(e) if is_loss(&e) => return Ok(Received::Ignored),
-                Err(e) => return Err(e),
-            },
+            None => {
+                match self.rx.fill(&self.socket, self.offloads.as_ref()).map(|()| self.rx.next()) {
+                    Ok(Some(next)) => next,
+                    Ok(None) => return Ok(Received::Nothing),
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Received::Nothing),
+                    Err(e) if is_loss(&e) => return Ok(Received::Ignored),
+                    Err(e) => return Err(e),
+                }
+            }
         };
         let (n, range) = next;
         let RecvMeta { addr, ecn, .. } = self.rx.metas[n];
@@ -536,7 +555,7 @@ mod tests {
                 segment_size: None,
                 src_ip: None,
             };
-            a.offloads.try_send((&a.socket).into(), &transmit).unwrap();
+            a.offloads.as_ref().unwrap().try_send((&a.socket).into(), &transmit).unwrap();
             let got = look(&mut b, &mut Counters::default()).unwrap();
             assert_eq!(got.flags.has(Flags::CE), marked);
         }

@@ -236,8 +236,8 @@ impl<'a> Host<'a> {
         if matches!(self.port, Port::NotBefore(t) if t <= now) {
             self.port = Port::Ready;
         }
-        self.transmit()?;
         self.serve_app()?;
+        self.transmit()?;
         Ok(more_to_receive)
     }
 
@@ -311,7 +311,7 @@ impl Host<'_> {
         self.apply_effects()?;
         self.receiving = None;
         self.port = Port::Ready;
-        self.transmit()?;
+        self.choose()?;
         Ok(result)
     }
 
@@ -436,9 +436,7 @@ impl Host<'_> {
     /// spent.
     fn transmit(&mut self) -> Result<(), Error> {
         loop {
-            while self.budget > 0 && self.port == Port::Ready && !self.link.is_full() {
-                self.poll_port()?;
-            }
+            self.choose()?;
             if !self.link.flush(&mut self.counters)? {
                 return Ok(());
             }
@@ -452,6 +450,15 @@ impl Host<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Poll the port without sending: packets that are chosen while others are received leave
+    /// together, at the end of the turn.
+    fn choose(&mut self) -> Result<(), Error> {
+        while self.budget > 0 && self.port == Port::Ready && !self.link.is_full() {
+            self.poll_port()?;
+        }
+        Ok(())
     }
 
     /// Ask the endpoint for one packet.
