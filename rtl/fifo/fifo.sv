@@ -28,7 +28,7 @@ module fifo #(
   logic [Width-1:0] places_q [Depth];
   logic [PtrW-1:0]  read_q, write_q;
   logic [PtrW:0]    count_q, left, count_d;
-  logic [PtrW-1:0]  second;
+  logic [PtrW-1:0]  write_d, second;
 
   logic             valid_q;
   logic [Width-1:0] front_q;
@@ -43,9 +43,21 @@ module fifo #(
   assign left      = count_q - (PtrW+1)'(pop_i);
   assign room_o    = pop_i || count_q != (PtrW+1)'(Depth);
   assign kept_o[0] = push_i[0] && room_o;
-  assign kept_o[1] = push_i[1] && left + (PtrW+1)'(kept_o[0]) < (PtrW+1)'(Depth);
-  assign count_d   = left + (PtrW+1)'(kept_o[0]) + (PtrW+1)'(kept_o[1]);
-  assign second    = write_q + PtrW'(kept_o[0]);
+  assign kept_o[1] = push_i[1] && (push_i[0] ? left < (PtrW+1)'(Depth - 1) : room_o);
+  assign second    = kept_o[0] ? write_q + PtrW'(1) : write_q;
+
+  // How many come is known late.
+  always_comb begin
+    count_d = left;
+    write_d = write_q;
+    if (kept_o[0] != kept_o[1]) begin
+      count_d = left + (PtrW+1)'(1);
+      write_d = write_q + PtrW'(1);
+    end else if (kept_o[0]) begin
+      count_d = left + (PtrW+1)'(2);
+      write_d = write_q + PtrW'(2);
+    end
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -55,7 +67,7 @@ module fifo #(
       valid_q <= 1'b0;
     end else begin
       read_q  <= read_q + PtrW'(pop_i);
-      write_q <= second + PtrW'(kept_o[1]);
+      write_q <= write_d;
       count_q <= count_d;
       valid_q <= stays || kept_o != '0;
       no_pop_of_nothing: assert (!pop_i || valid_o);

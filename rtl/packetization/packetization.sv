@@ -75,6 +75,10 @@ module packetization import nano_pkg::*; #(
   output logic [IdW-1:0]  gave_up_id_o
 );
 
+  if (TimeoutCycles < 2) begin : gen_refused
+    $error("TimeoutCycles has to be at least 2");
+  end
+
   localparam int unsigned Total = total();
   localparam int unsigned BufW = Total > 1 ? $clog2(Total) : 1;
   localparam int unsigned CountW = $clog2(MaxTimeouts + 2);
@@ -92,6 +96,14 @@ module packetization import nano_pkg::*; #(
 
   function automatic ids_t only(id_t id);
     return ids_t'(1) << id;
+  endfunction
+
+  // The first that nobody has. Spans of one, two, four ... ids are looked through at once.
+  function automatic ids_t first_free(ids_t live);
+    ids_t behind;
+    behind = ~live << 1;
+    for (int unsigned span = 1; span < Ids; span *= 2) behind |= behind << span;
+    return ~live & ~behind;
   endfunction
 
   // A message, written at its submission. What packets name it by beside its id.
@@ -148,7 +160,7 @@ module packetization import nano_pkg::*; #(
   localparam int unsigned CountsW = $clog2(Places + 1);
   typedef logic [CountsW-1:0] count_t;
   count_t [Ids-1:0] counts_q [Queues], counts_d [Queues], stale_q [Queues], stale_d [Queues];
-  ids_t             has_stale_q [Queues];
+  ids_t             has_stale_q [Queues], has_stale_d [Queues];
 
   descriptor_t       front [Queues];
   logic [Queues-1:0] any, alive, taken, pop, push, room;
@@ -226,12 +238,12 @@ module packetization import nano_pkg::*; #(
   id_t      free_id;
   message_t submitted;
   name_t    submitted_name;
-  assign free = ~live_q & (live_q + ids_t'(1));
+  assign free = first_free(live_q);
   always_comb begin
     free_id = '0;
     for (int unsigned i = 0; i < Ids; i++) free_id |= id_t'(i) & {IdW{free[i]}};
   end
-  assign submit_ready_o = free != '0 && buffer_ready;
+  assign submit_ready_o = live_q != '1 && buffer_ready;
   assign submits        = submit_valid_i && submit_ready_o;
   assign submit_id_o    = submits ? free_id : '0;
   assign submit_buf_ptr_o = submit_ready_o ? submitted.buf_ptr : '0;
@@ -247,8 +259,9 @@ module packetization import nano_pkg::*; #(
 
   // ---- Which message a packet means (rule 14). Found in the cycle before, among messages that
   // have been submitted by then; what is submitted now is compared now.
+  // A free id may have any name, so nobody waits for whether it is taken.
   function automatic logic has_name(id_t id, name_t name);
-    return name == (submits && free_id == id ? submitted_name : names_q[id]);
+    return free[id] ? name == submitted_name : name == names_q[id];
   endfunction
 
   id_t   prio_id, prio_id_q, delivered_id, delivered_id_q, credit_id, credit_id_q;
@@ -268,12 +281,12 @@ module packetization import nano_pkg::*; #(
     return live_q[id] && !(cancel_valid_i && id == cancel_id_i);
   endfunction
 
-  function automatic logic comes(id_t id, name_t name);
-    return submits && id == free_id && name == submitted_name
-           && !(cancel_valid_i && id == cancel_id_i);
+  function automatic logic would_come(id_t id, name_t name);
+    return free[id] && name == submitted_name && !(cancel_valid_i && id == cancel_id_i);
   endfunction
 
-  assign prio_live_o = (prio_same_q && lives(prio_id_q)) || comes(prio_id_q, prio_name_q);
+  assign prio_live_o = (prio_same_q && lives(prio_id_q))
+                       || (submits && would_come(prio_id_q, prio_name_q));
 
   bitmap_t     delivered_pkts_q;
   logic        credit_rtx_q, credit_update_q;
@@ -359,11 +372,12 @@ module packetization import nano_pkg::*; #(
   bitmap_t  all_new;
   state_t   begun;
   stepped_t begun_stepped;
-  logic     credits_new;
+  logic     may_credit_new, credits_new;
   assign all_new     = below(packets(submit_msg_len_i));
   assign push_init   = submits && room[Init];
   assign pushed_init = '{id: free_id, pkts: all_new & below(Unasked), is_rtx: 1'b0};
-  assign credits_new = credit_valid_q && comes(credit_id_q, credit_name_q);
+  assign may_credit_new = credit_valid_q && would_come(credit_id_q, credit_name_q);
+  assign credits_new    = submits && may_credit_new;
   always_comb begin
     begun             = '0;
     begun.undelivered = all_new;
@@ -372,40 +386,49 @@ module packetization import nano_pkg::*; #(
     begun             = waits(begun, pushed_init.pkts, room[Init]);
   end
   assign begun_stepped = stepped(begun, '{taken: 1'b0, delivered: 1'b0,
-                                          rtx: credits_new && credit_rtx_q,
-                                          update: credits_new && credit_update_q},
+                                          rtx: may_credit_new && credit_rtx_q,
+                                          update: may_credit_new && credit_update_q},
                                  below(Unasked) | credit_all_q, credit_new_q > Unasked);
 
   // All others, and of these the one whose timer is looked at.
   stepped_t [Ids-1:0] all_stepped;
   ids_t               whole;
-  bitmap_t            credit_sends;
+  bitmap_t            credit_sends, known_sends;
   id_t                looked_id;
   stepped_t           looked;
+  // Its state was chosen in the cycle before: no timer fires in that one, nor is it that of a
+  // message which is submitted then.
+  state_t             looked_q, looked_d;
+  id_t                next_id;
   assign looked_id = now_i[IdW:1];
+  assign next_id   = id_t'((now_i + 32'd1) >> 1);
   logic unused_sends;
   assign unused_sends = ^looked.sends;
-  assign looked    = stepped(states_q[looked_id], steps_of(looked_id), credit_allows,
-                             credit_higher);
+  assign looked    = stepped(looked_q, steps_of(looked_id), credit_allows, credit_higher);
   always_comb begin
-    credit_sends = credits_new ? begun_stepped.sends : '0;
+    known_sends = '0;
+    looked_d    = '0;
     for (int unsigned i = 0; i < Ids; i++) begin
       all_stepped[i] = stepped(states_q[i], steps_of(id_t'(i)), credit_allows, credit_higher);
       whole[i]       = delivered_id_q == id_t'(i) && all_stepped[i].state.undelivered == '0;
-      if (!credits_new) credit_sends |= all_stepped[i].sends;
+      known_sends |= all_stepped[i].sends;
+      looked_d |= all_stepped[i].state & {$bits(state_t){next_id == id_t'(i)}};
     end
+    // A message is known or new.
+    credit_sends = may_credit_new ? begun_stepped.sends : known_sends;
   end
 
-  logic cancels, delivered_whole, credits;
+  logic cancels, delivered_whole, credits_known;
   assign cancels = cancel_valid_i && (live_q[cancel_id_i] || (submits && free_id == cancel_id_i));
   assign delivered_whole = delivered_same_q && lives(delivered_id_q) && whole != '0;
   // What is over with this very packet has nothing left that credit could send.
-  assign credits       = (credit_same_q && lives(credit_id_q)) || credits_new;
+  assign credits_known = credit_same_q && lives(credit_id_q);
   assign pushed_credit = '{id: credit_id_q, pkts: credit_sends, is_rtx: credit_rtx_q};
-  assign push_credit   = credits && room[Credit] && credit_sends != '0;
+  assign push_credit   = room[Credit] && ((credits_known && known_sends != '0)
+                                          || (credits_new && begun_stepped.sends != '0));
 
   // ---- Rule 15, of the message whose timer is looked at.
-  logic    due, times_out, gives_up, moved, stuck;
+  logic    due, fires, is_cancelled, times_out, is_last, gives_up, moved, stuck;
   id_t     timeout_id;
   bitmap_t repeats, timeout_send;
   state_t  late, repeated;
@@ -421,9 +444,15 @@ module packetization import nano_pkg::*; #(
     late.rtx_offset = late.max_tx;
   end
   assign repeated       = waits(late, timeout_send, room[Timeout]);
-  assign gives_up       = times_out && MaxTimeouts != 0 && late.timeouts == CountW'(MaxTimeouts);
+  // A message whose timer runs lives, so none that is submitted now can be meant.
+  assign is_cancelled   = cancel_valid_i && cancel_id_i == looked_id;
+  assign times_out      = due && !is_cancelled && !(delivered_whole && delivered_id_q == looked_id);
+  assign is_last        = MaxTimeouts != 0 && late.timeouts == CountW'(MaxTimeouts);
+  assign gives_up       = times_out && is_last;
   assign pushed_timeout = '{id: looked_id, pkts: timeout_send & ~late.waiting, is_rtx: 1'b1};
-  assign push_timeout   = times_out && !gives_up && room[Timeout] && pushed_timeout.pkts != '0;
+  // Of a message of which all has arrived there is nothing to send.
+  assign push_timeout   = due && !is_cancelled && !is_last && room[Timeout]
+                          && pushed_timeout.pkts != '0;
 
   always_comb begin
     for (int unsigned i = 0; i < Ids; i++) begin
@@ -437,27 +466,32 @@ module packetization import nano_pkg::*; #(
     end
   end
 
+  // Of a message that nobody sends all is over already, so a cancelling need not wait for whether
+  // it lives, nor the last timeout for whether it is cancelled.
   ids_t over;
   always_comb begin
     over = '0;
-    if (cancels) over |= only(cancel_id_i);
+    if (cancel_valid_i) over |= only(cancel_id_i);
     if (delivered_whole) over |= only(delivered_id_q);
-    if (gives_up) over |= only(looked_id);
+    if (due && is_last) over |= only(looked_id);
     live_d = (live_q | (free & {Ids{submits}})) & ~over;
   end
 
-  // Of a message that is over all descriptors are stale.
+  // Of a message that is over all descriptors are stale. Which have any is found beside the counts:
+  // of those that leave there was one.
   always_comb begin
     for (int unsigned q = 0; q < Queues; q++) begin
-      counts_d[q] = counts_q[q];
-      stale_d[q]  = stale_q[q];
       for (int unsigned i = 0; i < Ids; i++) begin
-        logic leaves, enters;
+        logic   leaves, enters, drops;
+        count_t fewer, stale;
         leaves = pop[q] && front[q].id == id_t'(i);
+        drops  = leaves && !alive[q];
         enters = push[q] && pushed[q].id == id_t'(i);
-        if (leaves != enters) counts_d[q][i] += enters ? count_t'(1) : '1;
-        if (leaves && !alive[q]) stale_d[q][i] -= count_t'(1);
-        if (over[i]) stale_d[q][i] = counts_d[q][i];
+        fewer  = counts_q[q][i] - count_t'(leaves);
+        stale  = stale_q[q][i] - count_t'(drops);
+        counts_d[q][i]    = enters ? fewer + count_t'(1) : fewer;
+        stale_d[q][i]     = over[i] ? counts_d[q][i] : stale;
+        has_stale_d[q][i] = over[i] ? enters || fewer != '0 : stale != '0;
       end
     end
   end
@@ -468,7 +502,7 @@ module packetization import nano_pkg::*; #(
     .start_valid_i(submits), .start_id_i(free_id),
     .cancel_valid_i({cancels, delivered_whole}), .cancel0_id_i(delivered_id_q),
     .cancel1_id_i(cancel_id_i),
-    .due_o(due), .fire_valid_o(times_out), .fire_id_o(timeout_id), .again_i(times_out && !gives_up)
+    .due_o(due), .fire_valid_o(fires), .fire_id_o(timeout_id), .again_i(times_out && !gives_up)
   );
 
   logic [15:0] unused_ptr;
@@ -485,11 +519,11 @@ module packetization import nano_pkg::*; #(
   );
 
   assign repeats_valid_o = push_timeout;
-  assign repeats_id_o    = push_timeout ? timeout_id : '0;
+  assign repeats_id_o    = push_timeout ? looked_id : '0;
   assign done_valid_o    = delivered_whole;
   assign done_id_o       = delivered_whole ? delivered_id_q : '0;
   assign gave_up_valid_o = gives_up;
-  assign gave_up_id_o    = gives_up ? timeout_id : '0;
+  assign gave_up_id_o    = gives_up ? looked_id : '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -507,13 +541,13 @@ module packetization import nano_pkg::*; #(
     end else begin
       live_q           <= live_d;
       stale_q          <= stale_d;
+      has_stale_q      <= has_stale_d;
       counts_q         <= counts_d;
       prio_same_q      <= has_name(prio_id, prio_name);
       delivered_same_q <= delivered_valid_i && has_name(delivered_id, delivered_name);
       credit_same_q    <= credit_valid_i && has_name(credit_id, credit_name);
       credit_valid_q   <= credit_valid_i;
       for (int unsigned q = 0; q < Queues; q++) begin
-        for (int unsigned i = 0; i < Ids; i++) has_stale_q[q][i] <= stale_d[q][i] != '0;
         if (pop[q]) begin
           begun_q[q] <= '0;
         end else if (taken[q]) begin
@@ -523,14 +557,17 @@ module packetization import nano_pkg::*; #(
       take_what_is_there: assert (!take_i || has_data_o);
       a_message_has_bytes: assert (!submit_valid_i || submit_msg_len_i != '0);
       waits_once: assert (!take_i || (states_q[chosen_id].waiting & chosen_pkt) != '0);
+      looked_is_now: assert (!due || looked_q == states_q[looked_id]);
       waits_for_one_thing: assert (!live_q[looked_id]
                                    || (looked.state.to_btx & looked.state.waiting) == '0);
-      fires_alive: assert (!times_out || live_q[timeout_id]);
+      fires_alive: assert (!fires || live_q[timeout_id]);
+      fires_as_found: assert (fires == times_out);
     end
   end
 
   always_ff @(posedge clk_i) begin
     states_q         <= states_d;
+    looked_q         <= looked_d;
     prio_id_q        <= prio_id;
     prio_name_q      <= prio_name;
     delivered_id_q   <= delivered_id;

@@ -34,7 +34,7 @@ const MUTANTS: &[Mutant] = &[
     // The queue: pointers and places off by one, a place that is given too late, a second entry
     // over the first.
     Mutant::new("fifo", "read_q  <= read_q + PtrW'(pop_i);", "read_q  <= read_q;"),
-    Mutant::new("fifo", "write_q <= second + PtrW'(kept_o[1]);", "write_q <= second;"),
+    Mutant::new("fifo", "write_q <= write_d;", "write_q <= second;"),
     Mutant::new(
         "fifo",
         "room_o    = pop_i || count_q != (PtrW+1)'(Depth);",
@@ -49,12 +49,12 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("fifo", "stays = pop_i ? more : valid_q;", "stays = pop_i ? valid_q : valid_q;"),
     Mutant::new("fifo", "(kept_o[0] ? data0_i : data1_i);", "data0_i;"),
     Mutant::new("fifo", "stays ? places_q[read_q + PtrW'(1)]", "stays ? places_q[read_q]"),
+    Mutant::new("fifo", "(push_i[0] ? left < (PtrW+1)'(Depth - 1) : room_o);", "room_o;"),
     Mutant::new(
         "fifo",
-        "left + (PtrW+1)'(kept_o[0]) < (PtrW+1)'(Depth);",
-        "left < (PtrW+1)'(Depth);",
+        "second    = kept_o[0] ? write_q + PtrW'(1) : write_q;",
+        "second    = write_q;",
     ),
-    Mutant::new("fifo", "second    = write_q + PtrW'(kept_o[0]);", "second    = write_q;"),
     Mutant::new(
         "fifo",
         "if (kept_o[1]) places_q[second] <= data1_i;",

@@ -11,11 +11,7 @@ use crate::meta::{BITS, Meta};
 // things).
 const MUTANTS: &[Mutant] = &[
     // A stale copy: a timeout does not see what its cycle does.
-    Mutant::new(
-        "packetization",
-        "late          = looked.state;",
-        "late          = states_q[looked_id];",
-    ),
+    Mutant::new("packetization", "late          = looked.state;", "late          = looked_q;"),
     // What has no place in its queue is lost, or waits there all the same.
     Mutant::new(
         "packetization",
@@ -35,8 +31,8 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new(
         "packetization",
-        "name == submitted_name\n           && !(cancel_valid_i && id == cancel_id_i);",
-        "name == submitted_name;",
+        "&& name == submitted_name && !(cancel_valid_i && id == cancel_id_i);",
+        "&& name == submitted_name;",
     ),
     Mutant::new(
         "packetization",
@@ -53,10 +49,11 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new(
         "packetization",
-        "if (over[i]) stale_d[q][i] = counts_d[q][i];",
-        "if (over[i]) stale_d[q][i] = counts_q[q][i];",
+        "= over[i] ? counts_d[q][i] : stale;",
+        "= over[i] ? counts_q[q][i] : stale;",
     ),
-    Mutant::new("packetization", "if (leaves != enters) counts_d", "if (enters) counts_d"),
+    Mutant::new("packetization", "= counts_q[q][i] - count_t'(leaves);", "= counts_q[q][i];"),
+    Mutant::new("packetization", "over[i] ? enters || fewer != '0", "over[i] ? fewer != '0"),
     Mutant::new("packetization", "chosen_last = left[q-1] == first[q-1];", "chosen_last = 1'b1;"),
     Mutant::new(
         "packetization",
@@ -91,8 +88,8 @@ const MUTANTS: &[Mutant] = &[
     // Submission.
     Mutant::new(
         "packetization",
-        "submit_ready_o = free != '0 && buffer_ready;",
-        "submit_ready_o = free != '0;",
+        "submit_ready_o = live_q != '1 && buffer_ready;",
+        "submit_ready_o = live_q != '1;",
     ),
     Mutant::new(
         "packetization",
@@ -100,11 +97,7 @@ const MUTANTS: &[Mutant] = &[
         "RttPkts < PacketsMax ? RttPkts - 1",
     ),
     // Names: a message that is over, another's context, another generation.
-    Mutant::new(
-        "packetization",
-        "    return name == (submits",
-        "    return submitted_name == (submits",
-    ),
+    Mutant::new("packetization", ": name == names_q[id];", ": submitted_name == names_q[id];"),
     Mutant::new(
         "packetization",
         "prio_name.src_context      = prio_src_context_i",
@@ -113,11 +106,11 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("packetization", "return live_q[id] &&", "return"),
     Mutant::new(
         "packetization",
-        "return name == (submits && free_id == id ? submitted_name : names_q[id]);",
+        "return free[id] ? name == submitted_name : name == names_q[id];",
         "return name == names_q[id];",
     ),
-    Mutant::new("packetization", "return submits && id == free_id &&", "return 1'b0 &&"),
-    Mutant::new("packetization", "credit_valid_q && comes(credit_id_q, credit_name_q)", "1'b0"),
+    Mutant::new("packetization", "return free[id] && name", "return 1'b0 && name"),
+    Mutant::new("packetization", "credit_valid_q && would_come(", "1'b0 && would_come("),
     // Delivered: the guard, the clear of what waits for credit, what is over gets credit.
     Mutant::new("packetization", "= delivered_pkts_q & state.sent & {", "= delivered_pkts_q & {"),
     Mutant::new("packetization", "state.sent    = state.sent | gone;", ""),
@@ -146,11 +139,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new("packetization", "is_rtx: credit_rtx_q};", "is_rtx: 1'b0};"),
     // What a packet says counts for the message whose timer is looked at, too.
-    Mutant::new(
-        "packetization",
-        "stepped(states_q[looked_id], steps_of(looked_id),",
-        "stepped(states_q[looked_id], '0,",
-    ),
+    Mutant::new("packetization", "stepped(looked_q, steps_of(looked_id),", "stepped(looked_q, '0,"),
     Mutant::new(
         "packetization",
         "late.max_tx > late.rtx_offset || late.progress;",
@@ -180,7 +169,7 @@ const MUTANTS: &[Mutant] = &[
         "late.rtx_offset = late.rtx_offset;",
     ),
     // Frees.
-    Mutant::new("packetization", "if (gives_up) over |= only(looked_id);", ""),
+    Mutant::new("packetization", "if (due && is_last) over |= only(looked_id);", ""),
     Mutant::new(
         "packetization",
         ".give_i({cancels, gives_up, delivered_whole})",

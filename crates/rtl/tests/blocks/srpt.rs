@@ -10,24 +10,19 @@ const MUTANTS: &[Mutant] = &[
     // A tie the wrong way: the higher id wins.
     Mutant::new(
         "srpt",
-        "< {best_rank, best_id}))",
-        "< {best_rank, best_id} || (any && asked.registers[r].rank == best_rank)))",
+        "ahead[r][s] = {state_q.registers[s].rank, id_of(id_t'(s), state_q.registers[s].id)}",
+        "ahead[r][s] = {state_q.registers[s].rank, ~id_of(id_t'(s), state_q.registers[s].id)}",
     ),
-    // Ranks alone make a level.
-    Mutant::new(
-        "srpt",
-        "&& {asked.registers[r].rank, asked.registers[r].id} < {best_rank, best_id};",
-        "&& asked.registers[r].rank < best_rank;",
-    ),
+    // Who is better is not who is worse.
+    Mutant::new("srpt", "ahead[s][r] = !ahead[r][s];", "ahead[s][r] = 1'b0;"),
     // Only entries with something to grant count as better.
-    Mutant::new(
-        "srpt",
-        "better[r] = asked.valid[r]",
-        "better[r] = asked.valid[r] && asked.registers[r].grantable > asked.registers[r].granted",
-    ),
+    Mutant::new("srpt", "(ahead[r] & state_q.valid)", "(ahead[r] & wants)"),
+    // What is not there counts, too.
+    Mutant::new("srpt", "(ahead[r] & state_q.valid)", "(ahead[r])"),
+    Mutant::new("srpt", "(ahead[r] & wants) == '0", "(ahead[r] & state_q.valid) == '0"),
     // Pointers and bounds off by one.
-    Mutant::new("srpt", "32'(level) < Overcommitment", "32'(level) <= Overcommitment"),
-    Mutant::new("srpt", "Registers = 16;", "Registers = 15;").in_case(1),
+    Mutant::new("srpt", "32'(levels[r]) < Overcommitment", "32'(levels[r]) <= Overcommitment"),
+    Mutant::new("srpt", "Compared = 16;", "Compared = 15;").in_case(1),
     Mutant::new("srpt", "&& state.waiting[i].id == entry.id;", ";").in_case(1),
     Mutant::new(
         "srpt",
@@ -38,26 +33,27 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("srpt", "CountW'(gone);", "CountW'(1'b0);").in_case(1),
     // Missing clears.
     Mutant::new("srpt", "without.valid[r]     = state.count != '0;", ""),
+    Mutant::new("srpt", "drop_valid_q[1] ? without(dropped, drop_ids_q[1])", "1'b0 ? dropped"),
     Mutant::new(
         "srpt",
-        "drop_valid_i[1] ? without(dropped, drop1_id_i)",
-        "drop_valid_i[1] ? dropped",
+        "granted.registers[r].granted = state_q.registers[r].grantable;",
+        "granted.registers[r].granted = state_q.registers[r].granted;",
     ),
+    // Drops are lost, not held back, or one is taken for the other; the entry is not new.
+    Mutant::new("srpt", "drop_valid_q <= drop_valid_i;", "drop_valid_q <= '0;"),
     Mutant::new(
         "srpt",
-        "chosen.registers[r].granted = best_grantable;",
-        "chosen.registers[r].granted = asked.registers[r].granted;",
+        "if (valid_i) state_d = remove_i",
+        "if (drop_valid_i[0]) state_d = without(left, drop0_id_i);\n    if (valid_i) state_d = remove_i",
     ),
-    // Stale: what is dropped is still chosen, or the choice forgets what is new.
-    Mutant::new("srpt", "without(chosen, drop0_id_i)", "without(asked, drop0_id_i)"),
+    Mutant::new("srpt", "{drop1_id_i, drop0_id_i}", "{drop0_id_i, drop1_id_i}"),
     Mutant::new("srpt", "        with_entry.registers[r] = entry;", ""),
+    // A choice without a request.
+    Mutant::new("srpt", "busy_q && is_best[r]", "is_best[r]"),
     // An entry that waits is not kept up to date.
     Mutant::new("srpt", "if (kept[i] || (!placed", "if ((!placed").in_case(1),
-    Mutant::new(
-        "srpt",
-        "assign prio_level_o   = 8'(answer_qq.level);",
-        "assign prio_level_o = 8'(answer_q.level);",
-    ),
+    // The level of another cycle.
+    Mutant::new("srpt", "8'(answer_q.level);", "8'(answer.level);"),
 ];
 
 /// Requests at drawn distances, ids that are free in any cycle.
