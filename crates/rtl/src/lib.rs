@@ -1,7 +1,8 @@
 //! Hardware: designs in SystemVerilog, and Verilator to run them cycle by cycle.
 //!
 //! [`emit`] makes a module of a pipeline, [`pipelines`] of all of a program, [`nic`] a whole NIC of
-//! two and of the [`blocks`] of `rtl/`. [`package`] is what of them goes to whoever builds hardware.
+//! two and of the [`blocks`] of `rtl/`. [`package`] is what of them goes to those who build
+//! hardware.
 //!
 //! [`tools`] finds Verilator, [`sim`] builds a design and runs it as a child process, [`kept`] once
 //! for all runs; [`cosim`] runs it beside its model, [`machine`] as the NIC of a simulated host.

@@ -70,7 +70,8 @@ fn timer(ids: u16, cycles: u64) -> u32 {
 
 /// What is written when a message is submitted, and what changes of it.
 fn message(id: u32, buffer: u32) -> u32 {
-    8 + 32 + 16 + 16 + 16 + (16 - id) + PACKETS + 16 + 8 + buffer
+    let name = (16 - id) + 16;
+    name + 8 + 32 + 16 + 16 + 16 + 8 + buffer
 }
 
 fn progress(count: u32) -> u32 {
@@ -152,10 +153,10 @@ mod tests {
             ("bitmap_t", BITMAP),
             ("id_t", 4),
             ("logic [15-IdW:0]", 12),
-            ("logic [BufW-1:0]", 5),
             ("logic [CountW-1:0]", 3),
         ];
-        assert_eq!(width("packetization", "message_t", &of), message(4, 5));
+        let name = width("packetization", "name_t", &of);
+        assert_eq!(name + width("packetization", "message_t", &of) + 5, message(4, 5));
         assert_eq!(width("packetization", "state_t", &of), progress(3));
         assert_eq!(width("srpt", "entry_t", &of), entry(4));
     }
