@@ -77,7 +77,7 @@ fn what_goes_into_a_descriptor_queue_comes_out_in_its_turn() {
         files: &["fifo/fifo"],
         parameters: &[("Width", 2), ("Depth", 4)],
         cycles: 10,
-        mistake: ["write_q + PtrW'(kept_o[0]);", "write_q + PtrW'(1);"],
+        mistake: ["kept_o[0] ? write_q + PtrW'(1) : write_q;", "write_q + PtrW'(1);"],
     };
     claim.check();
 }
