@@ -9,7 +9,6 @@
 //! | `runtime` | [`Host`]: the loop; calls the endpoint and the application, applies their effects |
 //! | `link` | packets to datagrams and back, the socket, faults on purpose |
 //! | `inbox` | messages being reassembled; each byte is placed once |
-//! | `over` | which messages of a peer have been delivered or given up |
 //! | `timers` | one deadline per timer |
 //! | `clock` | the monotonic clock as [`units::Time`] |
 //! | `content` | where payload comes from and goes to |
@@ -24,7 +23,6 @@ mod content;
 mod error;
 mod inbox;
 mod link;
-mod over;
 mod runtime;
 mod timers;
 
