@@ -44,7 +44,7 @@ target/rtl-tools/ready: rtl/requirements.txt
 rtl: rtl-setup
 	TRIMLINE_RTL=all TRIMLINE_RTL_PACKETS=1000000 TRIMLINE_RTL_MUTANTS=1 TRIMLINE_RTL_CYCLES=100000 \
 	    cargo test --release --locked -p trimline-rtl -- --skip data::
-	TRIMLINE_RTL_ALL=1 TRIMLINE_RTL_PACKETS=100000 cargo test --release --locked -p trimline-rtl --test it data
+	TRIMLINE_RTL_ALL=1 TRIMLINE_RTL_MUTANTS=1 TRIMLINE_RTL_PACKETS=100000 cargo test --release --locked -p trimline-rtl --test it data
 	TRIMLINE_RTL_MUTANTS=1 cargo test --release --locked -p trimline --test it rtl
 	TRIMLINE_RTL_ALL=1 cargo test --release --locked -p trimline-scenario --test it nano_rtl
 	TRIMLINE_RTL_COST=1 cargo test --release --locked -p trimline-rtl --test it cost -- --nocapture

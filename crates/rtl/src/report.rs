@@ -1,4 +1,4 @@
-//! What a whole NIC costs: each of its blocks as [`synth`](crate::synth) has it, and their sum.
+//! What a whole NIC costs: each of its blocks as [`crate::synth`] has it, and their sum.
 //!
 //! Blocks are mapped one by one, as the NIC has them with its parameters; what is not in a block
 //! (values that wait, the wires between) is one more, [`WIRING`]. So the clock is that of the
