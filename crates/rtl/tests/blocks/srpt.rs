@@ -41,11 +41,6 @@ const MUTANTS: &[Mutant] = &[
     ),
     // Drops are lost, not held back, or one is taken for the other; the entry is not new.
     Mutant::new("srpt", "drop_valid_q <= drop_valid_i;", "drop_valid_q <= '0;"),
-    Mutant::new(
-        "srpt",
-        "if (valid_i) state_d = remove_i",
-        "if (drop_valid_i[0]) state_d = without(left, drop0_id_i);\n    if (valid_i) state_d = remove_i",
-    ),
     Mutant::new("srpt", "{drop1_id_i, drop0_id_i}", "{drop0_id_i, drop1_id_i}"),
     Mutant::new("srpt", "        with_entry.registers[r] = entry;", ""),
     // A choice without a request.
