@@ -157,7 +157,12 @@ fn check_sizes(config: &Config) -> Result<(), NicError> {
         ("rx_messages", rx, rx >= 2, "2 or more"),
         ("max_pulls", pulls, pulls >= 2 && pulls.is_power_of_two(), "a power of two from 2 on"),
         ("max_timeouts", timeouts, timeouts > 0, "1 or more"),
-        ("timeout", cycles(config.timeout), cycles(config.timeout) < LONGEST, "below 2^30 cycles"),
+        (
+            "timeout",
+            cycles(config.timeout),
+            (2..LONGEST).contains(&cycles(config.timeout)),
+            "2 cycles or more, below 2^30",
+        ),
         (
             "ingress_timeouts",
             config.ingress_timeouts.into(),
