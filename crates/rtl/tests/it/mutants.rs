@@ -27,8 +27,8 @@ const WORKERS: usize = 4;
 const SAMPLE: usize = 16;
 
 /// A frame of a program that has mistakes, in half of the cases wrong in the bytes that a parser
-/// chooses by, cut off, or both. One in four has many small numbers behind its flags: programs compare fields
-/// with such.
+/// chooses by, cut off, or both. One in four has many small numbers behind its flags: programs
+/// compare fields with such.
 fn frame(draw: &mut Draw) -> Vec<u8> {
     let mut frame = traffic::frame(draw);
     if draw.below(4) == 0 {
