@@ -18,9 +18,9 @@ pub enum Error {
     /// What the endpoint rests on has ended.
     #[error("the transport cannot go on: {0}")]
     Broken(String),
-    /// The application signalled another host; there is no channel for that here.
-    #[error("the application signals {0}: only the simulator carries signals between hosts")]
-    RemoteSignal(HostId),
+    /// The application signals a host that is not in the address book.
+    #[error("the application signals {0}, which is not in the address book")]
+    Stranger(HostId),
 }
 
 /// How an endpoint broke the contract of [`endpoint::Endpoint`], in ways that no peer can cause.

@@ -6,6 +6,8 @@ use std::ops::Range;
 use endpoint::RangeSet;
 use units::{HostId, MsgKey};
 
+use crate::link::Said;
+
 /// What the endpoint wants contradicts what came before: bytes placed twice, beyond the limits, or
 /// after the end of their message, or a message delivered twice or with a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ struct Assembly {
     /// a byte far behind all others costs no more than a piece.
     chunks: BTreeMap<u64, Vec<u8>>,
     placed: RangeSet,
+    /// What its first packet said.
+    said: Said,
 }
 
 /// Bytes of a piece of a message. A small one is cheap to zero, a large one to find.
@@ -118,12 +122,13 @@ impl Inbox {
         is_oldest || growth == 0 || self.buffered.saturating_add(growth) <= self.max_buffered
     }
 
-    /// Copy `payload` to `offset` of `key`, which must have been admitted.
+    /// Copy `payload` to `offset` of `key`, which must have been admitted, and says `said`.
     pub(crate) fn place(
         &mut self,
         key: MsgKey,
         offset: u64,
         payload: &[u8],
+        said: Said,
     ) -> Result<(), Contradiction> {
         let len = payload.len() as u64;
         let end = offset.checked_add(len).ok_or(Contradiction)?;
@@ -134,7 +139,7 @@ impl Inbox {
             let nth = self.next;
             self.next += 1;
             self.order.insert(nth, key);
-            Assembly { nth, ..Assembly::default() }
+            Assembly { nth, said, ..Assembly::default() }
         });
         if assembly.placed.insert(offset..end) != len {
             return Err(Contradiction);
@@ -144,14 +149,15 @@ impl Inbox {
         Ok(())
     }
 
-    /// Take `key` out whole. Its length is what has been placed, without a hole.
-    pub(crate) fn deliver(&mut self, key: MsgKey) -> Result<Vec<u8>, Contradiction> {
+    /// Take `key` out whole, with what it says. Its length is what has been placed, without a hole.
+    pub(crate) fn deliver(&mut self, key: MsgKey) -> Result<(Vec<u8>, Said), Contradiction> {
         let assembly = self.remove(key);
         let end = assembly.placed.iter().next_back().map_or(0, |last| last.end);
         if !self.end(key) || assembly.placed.prefix() != end {
             return Err(Contradiction);
         }
-        Ok(assembly.into_bytes())
+        let said = assembly.said;
+        Ok((assembly.into_bytes(), said))
     }
 
     /// Drop what there is of `key`, which the endpoint has failed.
@@ -192,36 +198,41 @@ mod tests {
     use units::MsgId;
 
     const KEY: MsgKey = MsgKey { src: HostId(1), id: MsgId(0) };
+    const SAID: Said = (3, 4);
 
     #[test]
     fn pieces_in_any_order_make_the_message() {
         let mut inbox = Inbox::new(100, 100);
-        inbox.place(KEY, 3, b"lime").unwrap();
-        inbox.place(KEY, 7, b"").unwrap();
-        inbox.place(KEY, 0, b"tri").unwrap();
-        assert_eq!(inbox.deliver(KEY).unwrap(), b"trilime");
+        inbox.place(KEY, 3, b"lime", SAID).unwrap();
+        inbox.place(KEY, 7, b"", SAID).unwrap();
+        inbox.place(KEY, 0, b"tri", SAID).unwrap();
+        assert_eq!(inbox.deliver(KEY).unwrap(), (b"trilime".to_vec(), SAID));
         assert_eq!(inbox.buffered, 0);
         let empty = MsgKey { id: MsgId(1), ..KEY };
-        assert_eq!(inbox.deliver(empty).unwrap(), b"", "a message of no bytes needs no packet");
+        assert_eq!(
+            inbox.deliver(empty).unwrap(),
+            (vec![], (0, 0)),
+            "a message of no bytes needs no packet"
+        );
     }
 
     #[test]
     fn nothing_is_placed_or_delivered_twice_or_with_a_hole() {
         let mut inbox = Inbox::new(100, 100);
         let key = |id| MsgKey { id: MsgId(id), ..KEY };
-        inbox.place(key(0), 0, b"abc").unwrap();
-        assert_eq!(inbox.place(key(0), 2, b"cd"), Err(Contradiction));
+        inbox.place(key(0), 0, b"abc", SAID).unwrap();
+        assert_eq!(inbox.place(key(0), 2, b"cd", SAID), Err(Contradiction));
 
-        inbox.place(key(1), 0, b"abc").unwrap();
+        inbox.place(key(1), 0, b"abc", SAID).unwrap();
         inbox.deliver(key(1)).unwrap();
-        assert_eq!(inbox.place(key(1), 3, b"d"), Err(Contradiction));
+        assert_eq!(inbox.place(key(1), 3, b"d", SAID), Err(Contradiction));
         assert_eq!(inbox.deliver(key(1)), Err(Contradiction));
 
-        inbox.place(key(7), 1, b"b").unwrap();
+        inbox.place(key(7), 1, b"b", SAID).unwrap();
         assert_eq!(inbox.deliver(key(7)), Err(Contradiction));
 
         inbox.give_up(key(0));
-        assert!(inbox.is_over(key(0)) && inbox.place(key(0), 3, b"d").is_err());
+        assert!(inbox.is_over(key(0)) && inbox.place(key(0), 3, b"d", SAID).is_err());
         assert_eq!((inbox.buffered, inbox.open.len(), inbox.order.len()), (0, 0, 0));
     }
 
@@ -231,14 +242,14 @@ mod tests {
         let other = MsgKey { id: MsgId(1), ..KEY };
         let third = MsgKey { id: MsgId(2), ..KEY };
         assert!(inbox.admits(KEY, 0, 10) && !inbox.admits(KEY, 0, 11));
-        inbox.place(other, 0, b"abc").unwrap();
-        inbox.place(KEY, 0, b"abc").unwrap();
+        inbox.place(other, 0, b"abc", SAID).unwrap();
+        inbox.place(KEY, 0, b"abc", SAID).unwrap();
         assert!(inbox.admits(KEY, 0, 3), "no growth");
         assert!(!inbox.admits(KEY, 3, 4) && !inbox.admits(third, 0, 1), "full");
-        inbox.place(other, 0, b"").unwrap();
-        inbox.place(other, 3, b"defghij").unwrap();
+        inbox.place(other, 0, b"", SAID).unwrap();
+        inbox.place(other, 3, b"defghij", SAID).unwrap();
         assert!(inbox.admits(KEY, 0, 3) && !inbox.admits(KEY, 3, 4), "full");
-        assert!(inbox.place(other, u64::MAX, b"x").is_err());
+        assert!(inbox.place(other, u64::MAX, b"x", SAID).is_err());
         assert!(!inbox.admits(MsgKey { id: MsgId(u64::MAX), ..KEY }, 0, 1));
         inbox.deliver(other).unwrap();
         assert!(inbox.admits(KEY, 3, 10), "now the oldest");
@@ -252,9 +263,9 @@ mod tests {
     fn a_byte_far_behind_costs_no_more_than_a_piece() {
         const LONGEST: u64 = 1 << 40;
         let mut inbox = Inbox::new(LONGEST, LONGEST);
-        inbox.place(KEY, LONGEST - 1, b"x").unwrap();
+        inbox.place(KEY, LONGEST - 1, b"x", SAID).unwrap();
         assert_eq!(inbox.buffered, CHUNK);
-        inbox.place(KEY, 0, b"y").unwrap();
+        inbox.place(KEY, 0, b"y", SAID).unwrap();
         assert_eq!(inbox.buffered, CHUNK + 1);
         assert_eq!(inbox.deliver(KEY), Err(Contradiction), "a hole");
         assert_eq!(inbox.buffered, 0);
@@ -274,11 +285,11 @@ mod tests {
                 let end = len.min(offset + step);
                 let before = inbox.buffered;
                 assert!(inbox.admits(key, offset, end));
-                inbox.place(key, offset, &whole[offset as usize..end as usize]).unwrap();
+                inbox.place(key, offset, &whole[offset as usize..end as usize], SAID).unwrap();
                 assert!(inbox.buffered - before <= step + 2 * CHUNK, "{step}");
             }
             assert_eq!(inbox.buffered, len);
-            assert!(inbox.deliver(key).unwrap() == whole, "{step}");
+            assert!(inbox.deliver(key).unwrap().0 == whole, "{step}");
             assert_eq!(inbox.buffered, 0);
         }
     }

@@ -9,13 +9,13 @@
 //! | `runtime` | [`Host`]: the loop; calls the endpoint and the application, applies their effects |
 //! | `link` | packets to datagrams and back, the socket, faults on purpose |
 //! | `inbox` | messages being reassembled; each byte is placed once |
+//! | `signals` | what applications of different hosts tell each other outside messages |
 //! | `timers` | one deadline per timer |
 //! | `clock` | the monotonic clock as [`units::Time`] |
 //! | `content` | where payload comes from and goes to |
 //!
 //! Deliberately absent: transports (they come as `Box<dyn Endpoint>`), threads, rate pacing (the
-//! socket is as fast as it is; a transport paces itself with `NotBefore`), and sending signals
-//! between applications of different hosts.
+//! socket is as fast as it is; a transport paces itself with `NotBefore`).
 
 mod clock;
 mod config;
@@ -24,6 +24,7 @@ mod error;
 mod inbox;
 mod link;
 mod runtime;
+mod signals;
 mod timers;
 
 pub use config::{AddressBook, Config};

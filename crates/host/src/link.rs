@@ -15,11 +15,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use units::{Dur, HostId, MsgKey};
-use wire::shim::{Datagram, MAX_HEADER, ShimRepr};
+use wire::shim::{Datagram, MAX_HEADER, ShimError, ShimRepr, flag, seal};
 
 use crate::{Config, Content, ContractViolation, Counters};
 
 const _: () = assert!(MAX_HEADER == HDR_MAX, "a datagram carries the whole header of a packet");
+const _: () = assert!(
+    flag::TRIMMED == Flags::TRIMMED.0
+        && flag::BOUNCED == Flags::BOUNCED.0
+        && flag::CE == Flags::CE.0
+        && flag::INT == Flags::INT.0,
+    "the flags of a datagram are those of its packet"
+);
 
 /// The most payload of a UDP datagram over IPv4: 65535 less the IP and UDP headers.
 const DATAGRAM_MAX: usize = 65_507;
@@ -74,9 +81,13 @@ pub(crate) enum Received {
     Nothing,
     /// A datagram that was counted and ignored.
     Ignored,
-    /// A packet. Its payload is in [`Link::payload`] until the next look.
-    Packet(Packet),
+    /// A packet, and what its message says. Its payload is in [`Link::payload`] until the next
+    /// look.
+    Packet(Packet, Said),
 }
+
+/// What an application says with a message: its tag and its token.
+pub(crate) type Said = (u16, u64);
 
 /// One host's end of the network.
 pub(crate) struct Link {
@@ -231,10 +242,11 @@ impl Link {
         self.trains.back().map_or(0, |train| train.range.end)
     }
 
-    /// Make the datagram of `pkt`, with its payload if it carries one.
+    /// Make the datagram of `pkt`, with its payload and what its message says if it carries one.
     pub(crate) fn load(
         &mut self,
         pkt: &Packet,
+        said: Said,
         content: &mut dyn Content,
         counters: &mut Counters,
     ) -> Result<(), ContractViolation> {
@@ -252,7 +264,7 @@ impl Link {
         };
         let end = self.end();
         let datagram = &mut self.tx[end..end + DATAGRAM_MAX];
-        let len = shim(pkt).emit(pkt.header(), payload_len, datagram)?;
+        let len = shim(pkt, said).emit(pkt.header(), payload_len, datagram)?;
         let bytes = IP_AND_UDP + len;
         if bytes > mtu {
             return Err(ContractViolation::PathMtu { bytes, dst: pkt.dst, mtu });
@@ -262,6 +274,7 @@ impl Link {
             let payload = &mut datagram[len - usize::from(payload_len)..len];
             content.read(key, pkt.span.offset, payload);
         }
+        seal(&mut datagram[..len]);
         let ecn = pkt.flags.has(Flags::ECT).then_some(EcnCodepoint::Ect0);
         match (self.faults)(counters.sent) {
             Fate::Drop => counters.dropped_on_purpose += 1,
@@ -344,9 +357,16 @@ impl Link {
         let (n, range) = next;
         let RecvMeta { addr, ecn, .. } = self.rx.metas[n];
         counters.received += 1;
-        let Some((mut pkt, payload_len)) = decode(&self.rx.buffers[n][range.clone()]) else {
-            counters.malformed += 1;
-            return Ok(Received::Ignored);
+        let (mut pkt, said, payload_len) = match decode(&self.rx.buffers[n][range.clone()]) {
+            Ok(decoded) => decoded,
+            Err(ShimError::HeaderDamaged | ShimError::PayloadDamaged) => {
+                counters.damaged += 1;
+                return Ok(Received::Ignored);
+            }
+            Err(_) => {
+                counters.malformed += 1;
+                return Ok(Received::Ignored);
+            }
         };
         if pkt.dst != self.me {
             counters.misaddressed += 1;
@@ -360,7 +380,7 @@ impl Link {
             pkt.flags.set(Flags::CE);
         }
         self.rx.payload = (n, range.end - payload_len..range.end);
-        Ok(Received::Packet(pkt))
+        Ok(Received::Packet(pkt, said))
     }
 
     /// The payload of the packet received last.
@@ -414,7 +434,7 @@ fn is_loss(error: &io::Error) -> bool {
 }
 
 /// Line 0 of `pkt`, as it travels.
-fn shim(pkt: &Packet) -> ShimRepr {
+fn shim(pkt: &Packet, (tag, token): Said) -> ShimRepr {
     ShimRepr {
         src: pkt.src,
         dst: pkt.dst,
@@ -426,12 +446,15 @@ fn shim(pkt: &Packet) -> ShimRepr {
         msg: pkt.span.msg,
         offset: pkt.span.offset,
         span_len: pkt.span.len,
+        tag,
+        token,
     }
 }
 
-/// The packet in `bytes` and the length of its payload, if the two agree.
-fn decode(bytes: &[u8]) -> Option<(Packet, usize)> {
-    let datagram = Datagram::new_checked(bytes).ok()?;
+/// The packet in `bytes`, what its message says, and the length of its payload, which must be what
+/// the packet's flags let expect.
+fn decode(bytes: &[u8]) -> Result<(Packet, Said, usize), ShimError> {
+    let datagram = Datagram::new_checked(bytes)?;
     let shim = ShimRepr::parse(&datagram);
     let header = datagram.header();
     let mut pkt = Packet {
@@ -448,7 +471,11 @@ fn decode(bytes: &[u8]) -> Option<(Packet, usize)> {
     };
     pkt.hdr[..header.len()].copy_from_slice(header);
     let expected = if pkt.carries_payload() { pkt.span.len as usize } else { 0 };
-    (datagram.payload().len() == expected).then_some((pkt, expected))
+    let (have, need) = (datagram.payload().len(), expected);
+    match have == need {
+        true => Ok((pkt, (shim.tag, shim.token), expected)),
+        false => Err(ShimError::Short { need, have }),
+    }
 }
 
 #[cfg(test)]
@@ -456,7 +483,9 @@ mod tests {
     use super::*;
     use crate::{AddressBook, Pattern};
     use units::MsgId;
+    use wire::shim::SHIM_LEN;
 
+    const SAID: Said = (5, 6);
     const LOOPBACK: &str = "127.0.0.1:0";
 
     fn pair() -> (Link, Link) {
@@ -492,7 +521,10 @@ mod tests {
     /// Loopback delivers inside `send`, so that one look is enough.
     fn look(link: &mut Link, counters: &mut Counters) -> Option<Packet> {
         match link.receive(counters).unwrap() {
-            Received::Packet(pkt) => Some(pkt),
+            Received::Packet(pkt, said) => {
+                assert_eq!(said, SAID);
+                Some(pkt)
+            }
             _ => None,
         }
     }
@@ -521,7 +553,7 @@ mod tests {
         let mut loaded = 0;
         while loaded < sent.len() {
             while loaded < sent.len() && !a.is_full() {
-                a.load(&sent[loaded], &mut Pattern::default(), &mut counters).unwrap();
+                a.load(&sent[loaded], SAID, &mut Pattern::default(), &mut counters).unwrap();
                 loaded += 1;
             }
             assert!(a.trains.iter().any(|train| train.range.len() > train.segment));
@@ -529,7 +561,7 @@ mod tests {
         }
         for sent in &sent {
             let got = look(&mut b, &mut counters).unwrap();
-            assert_eq!((shim(&got), got.header()), (shim(sent), sent.header()));
+            assert_eq!((shim(&got, SAID), got.header()), (shim(sent, SAID), sent.header()));
             let key = MsgKey { src: HostId(0), id: sent.span.msg };
             assert_eq!(b.payload().len(), sent.span.len as usize);
             assert_eq!(
@@ -546,7 +578,8 @@ mod tests {
     fn a_mark_of_the_network_is_seen() {
         let (a, mut b) = pair();
         let mut bytes = vec![0; 200];
-        let len = shim(&data(5)).emit(b"hdr", 5, &mut bytes).unwrap();
+        let len = shim(&data(5), SAID).emit(b"hdr", 5, &mut bytes).unwrap();
+        seal(&mut bytes[..len]);
         for (ecn, marked) in [(EcnCodepoint::Ect0, false), (EcnCodepoint::Ce, true)] {
             let transmit = Transmit {
                 destination: b.socket.local_addr().unwrap(),
@@ -566,13 +599,13 @@ mod tests {
         let (mut a, mut b) = pair();
         let mut counters = Counters::default();
         let sent = data(9000);
-        a.load(&sent, &mut Pattern::default(), &mut counters).unwrap();
+        a.load(&sent, SAID, &mut Pattern::default(), &mut counters).unwrap();
         assert!(a.is_loaded());
         assert!(a.flush(&mut counters).unwrap());
         assert_eq!(tokens(&mut a), [9]);
         assert!(!a.is_loaded());
         let got = look(&mut b, &mut counters).unwrap();
-        let line = |p: &Packet| (shim(p), p.header().to_vec());
+        let line = |p: &Packet| (shim(p, SAID), p.header().to_vec());
         assert_eq!(line(&got), line(&sent));
         let key = MsgKey { src: HostId(0), id: MsgId(4) };
         assert_eq!(b.payload().len(), 9000);
@@ -585,7 +618,7 @@ mod tests {
         let (mut a, mut b) = pair();
         let mut counters = Counters::default();
         for flags in [Flags::TRIMMED, Flags::CONTROL] {
-            a.load(&Packet { flags, ..data(9000) }, &mut Pattern::default(), &mut counters)
+            a.load(&Packet { flags, ..data(9000) }, SAID, &mut Pattern::default(), &mut counters)
                 .unwrap();
             a.flush(&mut counters).unwrap();
             let got = look(&mut b, &mut counters).unwrap();
@@ -599,19 +632,27 @@ mod tests {
         let mut counters = Counters::default();
         let to = b.socket.local_addr().unwrap();
         let mut bytes = vec![0; 200];
-        let repr = ShimRepr { span_len: 5, ..shim(&data(5)) };
+        let repr = ShimRepr { span_len: 5, ..shim(&data(5), SAID) };
         let cut = repr.emit(b"hdr", 4, &mut bytes).unwrap();
+        seal(&mut bytes[..cut]);
         a.socket.send_to(&bytes[..cut], to).unwrap();
         a.socket.send_to(b"hello", to).unwrap();
         let elsewhere = ShimRepr { dst: HostId(7), ..repr };
         let len = elsewhere.emit(b"hdr", 5, &mut bytes).unwrap();
+        seal(&mut bytes[..len]);
         a.socket.send_to(&bytes[..len], to).unwrap();
         let len = repr.emit(b"hdr", 5, &mut bytes).unwrap();
+        bytes[SHIM_LEN + 3] = 1;
+        seal(&mut bytes[..len]);
+        bytes[SHIM_LEN + 3] = 2;
+        a.socket.send_to(&bytes[..len], to).unwrap();
+        seal(&mut bytes[..len]);
         let stranger = UdpSocket::bind(LOOPBACK).unwrap();
         stranger.send_to(&bytes[..len], to).unwrap();
-        for _ in 0..4 {
+        for _ in 0..5 {
             assert!(look(&mut b, &mut counters).is_none());
         }
+        assert_eq!(counters.damaged, 1);
         assert_eq!((counters.malformed, counters.misaddressed, counters.unknown_peer), (2, 1, 1));
         a.socket.send_to(&bytes[..len], to).unwrap();
         assert!(look(&mut b, &mut counters).is_some(), "the same bytes from their host");
@@ -626,7 +667,7 @@ mod tests {
         a.append(to, None, 70_000);
         assert!(a.flush(&mut counters).unwrap());
         assert_eq!(counters.send_losses, 1);
-        a.load(&data(10), &mut Pattern::default(), &mut counters).unwrap();
+        a.load(&data(10), SAID, &mut Pattern::default(), &mut counters).unwrap();
         a.flush(&mut counters).unwrap();
         assert!(look(&mut b, &mut counters).is_some());
         for errno in [Errno::PERM, Errno::ACCESS, Errno::MSGSIZE, Errno::HOSTDOWN] {
@@ -641,7 +682,7 @@ mod tests {
         let mut counters = Counters::default();
         a.faults = Box::new(|n| [Fate::Drop, Fate::Twice, Fate::Pass][n as usize % 3]);
         for _ in 0..3 {
-            a.load(&data(1), &mut Pattern::default(), &mut counters).unwrap();
+            a.load(&data(1), SAID, &mut Pattern::default(), &mut counters).unwrap();
             assert!(a.flush(&mut counters).unwrap());
             assert_eq!(tokens(&mut a), [9], "a lost one has left, too");
         }
@@ -665,7 +706,7 @@ mod tests {
         let (mut a, _b) = pair();
         let mut counters = Counters::default();
         let mut load =
-            |pkt: Packet| a.load(&pkt, &mut Pattern::default(), &mut counters).unwrap_err();
+            |pkt: Packet| a.load(&pkt, SAID, &mut Pattern::default(), &mut counters).unwrap_err();
         let dst = HostId(9);
         assert_eq!(
             load(Packet { dst, ..data(1) }),
@@ -685,13 +726,14 @@ mod tests {
         // No IP packet is longer than 65535 bytes.
         assert_eq!(a.peers[&dst].mtu, lo.min(65_535), "as the kernel has it");
         let mut counters = Counters::default();
-        a.load(&data(1_400), &mut Pattern::default(), &mut counters).unwrap();
+        a.load(&data(1_400), SAID, &mut Pattern::default(), &mut counters).unwrap();
         a.flush(&mut counters).unwrap();
         look(&mut b, &mut counters).unwrap();
         let bytes = b.rx.payload.1.end + IP_AND_UDP;
         a.peers.get_mut(&dst).unwrap().mtu = bytes;
-        a.load(&data(1_400), &mut Pattern::default(), &mut counters).unwrap();
-        let longer = a.load(&data(1_407), &mut Pattern::default(), &mut counters).unwrap_err();
+        a.load(&data(1_400), SAID, &mut Pattern::default(), &mut counters).unwrap();
+        let longer =
+            a.load(&data(1_407), SAID, &mut Pattern::default(), &mut counters).unwrap_err();
         assert_eq!(longer, ContractViolation::PathMtu { bytes: bytes + 7, dst, mtu: bytes });
         assert!(longer.to_string().contains("payload by 7 bytes"), "{longer}");
     }

@@ -13,11 +13,12 @@ use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, FailReason, Job, Msg,
     NetView, Packet, Purpose, Stat, Submit, Tx, TxPort,
 };
-use units::{Dur, MsgId, MsgKey, Time};
+use units::{Dur, HostId, MsgId, MsgKey, Time};
 
 use crate::clock::Clock;
 use crate::inbox::{Contradiction, Inbox};
-use crate::link::{Link, Received};
+use crate::link::{Link, Received, Said};
+use crate::signals::{self, Signals};
 use crate::timers::Timers;
 use crate::{Config, Content, ContractViolation, Error, Faults};
 
@@ -46,6 +47,8 @@ pub struct Counters {
     pub received_bytes: u64,
     /// Ignored: not a Trimline datagram, or cut off.
     pub malformed: u64,
+    /// Ignored: changed on the way, by a check of its headers or its payload.
+    pub damaged: u64,
     /// Ignored: for another host.
     pub misaddressed: u64,
     /// Ignored: not from the address of the host that it names as its source.
@@ -66,6 +69,8 @@ pub struct Counters {
     pub delivered: u64,
     /// Messages of or to this host that failed.
     pub failed: u64,
+    /// Signals to other hosts that were given up, because those did not answer.
+    pub signals_lost: u64,
     /// What the transport counted, indexed by [`Stat`].
     pub stats: [u64; Stat::COUNT],
 }
@@ -82,6 +87,21 @@ enum Port {
 fn draw(config: &Config, party: &str) -> Draw {
     let host = Draw::new(config.seed, Purpose::new(party), u64::from(config.me.0));
     host.part(config.incarnation)
+}
+
+/// The first number of this life of the host.
+fn first_id(config: &Config) -> u64 {
+    config.incarnation << INCARNATION_SHIFT
+}
+
+/// A packet that has arrived.
+#[derive(Clone, Copy)]
+struct Receiving {
+    pkt: Packet,
+    /// When.
+    at: Time,
+    /// What its message says.
+    said: Said,
 }
 
 /// Where in the payload of `pkt` the `len` bytes at `offset` of message `key` are, if they are.
@@ -114,8 +134,8 @@ pub struct Host<'a> {
     left: Vec<u32>,
     /// The least room that the endpoint was told of since `on_room`.
     lowest_room: u64,
-    /// The packet that the endpoint is looking at, and when it arrived.
-    receiving: Option<(Packet, Time)>,
+    /// The packet that the endpoint is looking at.
+    receiving: Option<Receiving>,
 
     // The application's side.
     app_effects: Vec<AppEffect>,
@@ -129,8 +149,12 @@ pub struct Host<'a> {
     backlog: VecDeque<Msg>,
     /// A message has left the endpoint: it may have room again.
     retry: bool,
-    /// Signals of this host's application to itself, by time and order: tag and token.
-    signals: BTreeMap<(Time, u64), (u16, u64)>,
+    /// What its unfinished messages say, where that is not nothing.
+    said: BTreeMap<MsgId, Said>,
+    /// Signals that wait for their time, by time and order: to whom, and what.
+    later: BTreeMap<(Time, u64), (HostId, Said)>,
+    /// Signals between this host and others.
+    signals: Signals,
     /// What it has reported.
     jobs: Vec<Job>,
 
@@ -168,12 +192,14 @@ impl<'a> Host<'a> {
             receiving: None,
             app_effects: Vec::new(),
             app_timers: Timers::default(),
-            next_id: MsgId(config.incarnation << INCARNATION_SHIFT),
+            next_id: MsgId(first_id(&config)),
             events: VecDeque::new(),
             wishes: VecDeque::new(),
             backlog: VecDeque::new(),
             retry: false,
-            signals: BTreeMap::new(),
+            said: BTreeMap::new(),
+            later: BTreeMap::new(),
+            signals: Signals::new(config.me, first_id(&config)),
             jobs: Vec::new(),
             counters: Counters::default(),
             config,
@@ -237,8 +263,20 @@ impl<'a> Host<'a> {
             self.port = Port::Ready;
         }
         self.serve_app()?;
+        self.send_signals(now)?;
         self.transmit()?;
         Ok(more_to_receive)
+    }
+
+    /// Load the signals that are due and that the port takes.
+    fn send_signals(&mut self, now: Time) -> Result<(), Error> {
+        while !self.link.is_full()
+            && let Some((pkt, said)) = self.signals.poll(now)
+        {
+            self.link.load(&pkt, said, self.content, &mut self.counters)?;
+        }
+        self.counters.signals_lost = self.signals.lost;
+        Ok(())
     }
 
     /// Fire the timers and signals that are due at `now`, a bounded number of them.
@@ -251,9 +289,11 @@ impl<'a> Host<'a> {
             let Some(id) = self.app_timers.pop_due(now) else { break };
             self.call_app(|app, cx| app.on_timer(cx, id));
         }
-        while let Some(entry) = self.signals.first_entry().filter(|e| e.key().0 <= now) {
-            let (tag, token) = entry.remove();
-            self.events.push_back(AppEvent::Signal { from: self.config.me, tag, token });
+        while let Some(entry) = self.later.first_entry().filter(|e| e.key().0 <= now) {
+            match entry.remove() {
+                (to, said) if to == self.config.me => self.hear(to, said),
+                (to, said) => self.signals.push(to, said),
+            }
         }
         Ok(())
     }
@@ -264,14 +304,24 @@ impl<'a> Host<'a> {
             match self.link.receive(&mut self.counters)? {
                 Received::Nothing => return Ok(false),
                 Received::Ignored => {}
-                Received::Packet(pkt) => self.on_packet(pkt)?,
+                Received::Packet(pkt, said) if pkt.proto == signals::PROTO => {
+                    if self.signals.hear(&pkt) {
+                        self.hear(pkt.src, said);
+                    }
+                }
+                Received::Packet(pkt, said) => self.on_packet(pkt, said)?,
             }
         }
         Ok(true)
     }
 
-    fn on_packet(&mut self, pkt: Packet) -> Result<(), Error> {
-        let rx_at = self.clock.now();
+    /// The application is to hear what `from` signals.
+    fn hear(&mut self, from: HostId, (tag, token): Said) {
+        self.events.push_back(AppEvent::Signal { from, tag, token });
+    }
+
+    fn on_packet(&mut self, pkt: Packet, said: Said) -> Result<(), Error> {
+        let at = self.clock.now();
         self.counters.received_bytes += u64::from(pkt.wire_len);
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         // `decode` has checked that the sum fits.
@@ -280,7 +330,7 @@ impl<'a> Host<'a> {
             self.counters.refused += 1;
             return Ok(());
         }
-        self.receiving = Some((pkt, rx_at));
+        self.receiving = Some(Receiving { pkt, at, said });
         self.call(|endpoint, cx| endpoint.on_packet(cx, &pkt))?;
         self.serve_app()
     }
@@ -295,8 +345,9 @@ impl<'a> Host<'a> {
             Port::NotBefore(t) if !self.link.is_loaded() => Some(t),
             _ => None,
         };
-        let signal = self.signals.keys().next().map(|&(at, _)| at);
-        let deadlines = [self.timers.next(), self.app_timers.next(), signal, port];
+        let later = self.later.keys().next().map(|&(at, _)| at);
+        let signals = self.signals.due();
+        let deadlines = [self.timers.next(), self.app_timers.next(), later, signals, port];
         let now = self.clock.now();
         let wake = deadlines.into_iter().flatten().min().unwrap_or(Time::NEVER);
         Ok(self.link.wait(wake.since(now).min(MAX_SLEEP))?)
@@ -332,7 +383,7 @@ impl Host<'_> {
         self.lowest_room = self.lowest_room.min(room);
         let mut cx = Cx {
             now,
-            rx_at: self.receiving.map_or(now, |(_, rx_at)| rx_at),
+            rx_at: self.receiving.map_or(now, |receiving| receiving.at),
             me,
             room,
             net: &net,
@@ -365,6 +416,7 @@ impl Host<'_> {
             Effect::Acked(id) => {
                 self.counters.acked += 1;
                 self.retry = true;
+                self.said.remove(&id);
                 self.events.push_back(AppEvent::Acked(id));
             }
             Effect::Failed(key, why) => {
@@ -388,18 +440,25 @@ impl Host<'_> {
 
     fn fail(&mut self, key: MsgKey, why: FailReason) {
         self.counters.failed += 1;
+        if key.src == self.config.me {
+            self.said.remove(&key.id);
+        }
         self.events.push_back(AppEvent::Failed(key, why));
     }
 
     fn deliver(&mut self, key: MsgKey) {
         let was_over = self.inbox.is_over(key);
         match self.inbox.deliver(key) {
-            Ok(bytes) => {
+            Ok((bytes, said)) => {
                 let len = bytes.len() as u64;
+                // A message of no bytes may have left nothing behind but its last packet.
+                let last = self.receiving.filter(|last| {
+                    len == 0 && (last.pkt.src, last.pkt.span.msg) == (key.src, key.id)
+                });
+                let (tag, token) = last.map_or(said, |last| last.said);
                 self.content.received(key, bytes);
                 self.counters.delivered += 1;
-                // What the application says with a message does not cross the wire.
-                self.events.push_back(AppEvent::Delivered { key, len, tag: 0, token: 0 });
+                self.events.push_back(AppEvent::Delivered { key, len, tag, token });
             }
             Err(Contradiction) => self.reject(key, was_over),
         }
@@ -408,12 +467,13 @@ impl Host<'_> {
     /// Copy payload of the packet being received to where it belongs.
     fn place(&mut self, key: MsgKey, offset: u64, len: u32) -> Result<(), ContractViolation> {
         let elsewhere = ContractViolation::PlacedElsewhere { key, offset, len };
-        let (pkt, _) = self.receiving.filter(|(p, _)| p.src == key.src).ok_or(elsewhere)?;
+        let from = |receiving: &Receiving| receiving.pkt.src == key.src;
+        let Receiving { pkt, said, .. } = self.receiving.filter(from).ok_or(elsewhere)?;
         let was_over = self.inbox.is_over(key);
         let bytes = payload_range(&pkt, key, offset, len)
             .and_then(|range| self.link.payload().get(range))
             .ok_or(Contradiction);
-        let placed = bytes.and_then(|bytes| self.inbox.place(key, offset, bytes));
+        let placed = bytes.and_then(|bytes| self.inbox.place(key, offset, bytes, said));
         match placed {
             Ok(()) => self.counters.placed += u64::from(len),
             Err(Contradiction) => self.reject(key, was_over),
@@ -470,7 +530,11 @@ impl Host<'_> {
         match tx {
             Tx::Sent => {
                 self.budget -= 1;
-                self.link.load(&slot, self.content, &mut self.counters)?;
+                let said = match slot.carries_payload() {
+                    true => self.said.get(&slot.span.msg).copied().unwrap_or_default(),
+                    false => (0, 0),
+                };
+                self.link.load(&slot, said, self.content, &mut self.counters)?;
             }
             Tx::NotBefore(at) if at <= now => {
                 return Err(ContractViolation::NotLater { now, at }.into());
@@ -523,20 +587,25 @@ impl Host<'_> {
 
     fn grant(&mut self, wish: AppEffect) -> Result<(), Error> {
         match wish {
-            AppEffect::Submit { msg, .. } => self.submit(msg),
+            AppEffect::Submit { msg, tag, token } => {
+                if (tag, token) != (0, 0) {
+                    self.said.insert(msg.id, (tag, token));
+                }
+                self.submit(msg)
+            }
             AppEffect::Cancel(id) => self.cancel(id),
             AppEffect::Arm { timer, at } => {
                 self.app_timers.arm(timer, at);
                 Ok(())
             }
-            AppEffect::Signal { to, token, after, tag } if to == self.config.me => {
+            AppEffect::Signal { to, .. } if !self.link.knows(to) => Err(Error::Stranger(to)),
+            AppEffect::Signal { to, token, after, tag } => {
                 let at = self.clock.now().saturating_add(after);
                 // Signals of one instant keep their order.
-                let nth = self.signals.range((at, 0)..).take_while(|(k, _)| k.0 == at).count();
-                self.signals.insert((at, nth as u64), (tag, token));
+                let nth = self.later.range((at, 0)..).take_while(|(k, _)| k.0 == at).count();
+                self.later.insert((at, nth as u64), (to, (tag, token)));
                 Ok(())
             }
-            AppEffect::Signal { to, .. } => Err(Error::RemoteSignal(to)),
             AppEffect::Job(job) => {
                 self.jobs.push(job);
                 Ok(())

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!  0  magic "TRML"                         4
-//!  4  version 1 | proto | class | flags    4 x 1
+//!  4  version 2 | proto | class | flags    4 x 1
 //!  8  source host                          4
 //! 12  destination host                     4
 //! 16  path                                 4
@@ -20,22 +20,45 @@
 //! 32  offset of the payload in the message 8
 //! 40  span length                          4
 //! 44  payload_len                          2
-//! 46  reserved, zero                       2
-//! 48  transport header, payload
+//! 46  tag of the message                   2
+//! 48  token of the message                 8
+//! 56  check of the headers                 4
+//! 60  check of the payload                 4
+//! 64  transport header, payload
 //! ```
+//!
+//! Both checks are CRC-32C (RFC 3720, appendix B.4). UDP's own checksum ends at every switch that
+//! cuts payloads, and a virtual interface does not compute it. The check of the headers leaves out
+//! what switches write: marks, the cut and the two lengths, telemetry, the turn of addresses of a
+//! header that is sent back. So it survives a switch that knows nothing of it. The check of the
+//! payload stands among the headers.
 
 use std::ops::Range;
 
 use thiserror::Error;
 use units::{HostId, MsgId};
 
+use crate::int;
+
 /// Bytes of this header.
-pub const SHIM_LEN: usize = 48;
+pub const SHIM_LEN: usize = 64;
 /// The most bytes of transport header that may follow.
 pub const MAX_HEADER: usize = 64;
 
 const MAGIC: [u8; 4] = *b"TRML";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// Bits of `flags` that switches have to do with, as `endpoint::Flags` has them.
+pub mod flag {
+    /// The payload has been cut off.
+    pub const TRIMMED: u8 = 1;
+    /// Sent back; the addresses are swapped.
+    pub const BOUNCED: u8 = 2;
+    /// Congestion is marked.
+    pub const CE: u8 = 8;
+    /// Switches write into the end of the transport header.
+    pub const INT: u8 = 32;
+}
 
 mod field {
     use super::Range;
@@ -49,12 +72,15 @@ mod field {
     pub(super) const PATH: Range<usize> = 16..20;
     pub(super) const WIRE_LEN: Range<usize> = 20..22;
     pub(super) const HDR_LEN: usize = 22;
-    pub(super) const RESERVED_1: Range<usize> = 23..24;
+    pub(super) const RESERVED: usize = 23;
     pub(super) const MSG: Range<usize> = 24..32;
     pub(super) const OFFSET: Range<usize> = 32..40;
     pub(super) const SPAN_LEN: Range<usize> = 40..44;
     pub(super) const PAYLOAD_LEN: Range<usize> = 44..46;
-    pub(super) const RESERVED_2: Range<usize> = 46..48;
+    pub(super) const TAG: Range<usize> = 46..48;
+    pub(super) const TOKEN: Range<usize> = 48..56;
+    pub(super) const HEADER_CHECK: Range<usize> = 56..60;
+    pub(super) const PAYLOAD_CHECK: Range<usize> = 60..64;
 }
 
 /// Why a datagram cannot be built or read.
@@ -72,11 +98,17 @@ pub enum ShimError {
     #[error("does not begin with TRML")]
     Magic,
     /// Written by another version.
-    #[error("version {0}, this is version 1")]
+    #[error("version {0}, this is version 2")]
     Version(u8),
-    /// A reserved byte is not zero.
-    #[error("reserved bytes are not zero")]
+    /// The reserved byte is not zero.
+    #[error("the reserved byte is not zero")]
     Reserved,
+    /// The headers are not those that were sent.
+    #[error("the headers were damaged on the way")]
+    HeaderDamaged,
+    /// The payload is not the one that was sent.
+    #[error("the payload was damaged on the way")]
+    PayloadDamaged,
     /// More transport header than a packet can hold.
     #[error("transport header of {0} bytes, at most 64 fit")]
     HeaderTooLong(usize),
@@ -119,11 +151,15 @@ pub struct ShimRepr {
     pub offset: u64,
     /// Bytes of the message that the packet is about, also where it carries no payload.
     pub span_len: u32,
+    /// Which part of the workload the message belongs to; zero in packets without payload.
+    pub tag: u16,
+    /// What the message says to the receiving application; zero in packets without payload.
+    pub token: u64,
 }
 
 impl ShimRepr {
     /// Write this header, `hdr`, and room for `payload_len` bytes into `buf`. Returns the bytes
-    /// of the datagram; its last `payload_len` are the caller's to fill.
+    /// of the datagram; its last `payload_len` are the caller's to fill before [`seal`].
     ///
     /// # Errors
     /// The lengths are not legal, or `buf` is too small. `buf` is then unchanged.
@@ -146,12 +182,14 @@ impl ShimRepr {
         out[field::PATH].copy_from_slice(&self.path.to_be_bytes());
         out[field::WIRE_LEN].copy_from_slice(&self.wire_len.to_be_bytes());
         out[field::HDR_LEN] = hdr_len;
-        out[field::RESERVED_1].fill(0);
+        out[field::RESERVED] = 0;
         out[field::MSG].copy_from_slice(&self.msg.0.to_be_bytes());
         out[field::OFFSET].copy_from_slice(&self.offset.to_be_bytes());
         out[field::SPAN_LEN].copy_from_slice(&self.span_len.to_be_bytes());
         out[field::PAYLOAD_LEN].copy_from_slice(&payload_len.to_be_bytes());
-        out[field::RESERVED_2].fill(0);
+        out[field::TAG].copy_from_slice(&self.tag.to_be_bytes());
+        out[field::TOKEN].copy_from_slice(&self.token.to_be_bytes());
+        out[field::HEADER_CHECK.start..SHIM_LEN].fill(0);
         out[SHIM_LEN..SHIM_LEN + hdr.len()].copy_from_slice(hdr);
         Ok(need)
     }
@@ -171,8 +209,55 @@ impl ShimRepr {
             msg: MsgId(get_u64(bytes, field::MSG)),
             offset: get_u64(bytes, field::OFFSET),
             span_len: get_u32(bytes, field::SPAN_LEN),
+            tag: get_u16(bytes, field::TAG),
+            token: get_u64(bytes, field::TOKEN),
         }
     }
+}
+
+/// Write both checks of `datagram`, which [`ShimRepr::emit`] has made and whose payload is in
+/// place.
+///
+/// # Panics
+/// On fewer bytes than [`SHIM_LEN`].
+pub fn seal(datagram: &mut [u8]) {
+    let payload = SHIM_LEN + usize::from(datagram[field::HDR_LEN]);
+    let check = crc32c::crc32c(&datagram[payload..]);
+    datagram[field::PAYLOAD_CHECK].copy_from_slice(&check.to_be_bytes());
+    let check = header_check(&datagram[..payload]);
+    datagram[field::HEADER_CHECK].copy_from_slice(&check.to_be_bytes());
+}
+
+/// What a switch does that cuts the payload of `datagram`: says so in its flags, that the packet
+/// has `wire_len` bytes now, and that none follow the headers. Returns how many bytes are left.
+/// The check of the headers holds.
+///
+/// # Panics
+/// On fewer bytes than [`SHIM_LEN`].
+pub fn trim(datagram: &mut [u8], wire_len: u16) -> usize {
+    datagram[field::FLAGS] |= flag::TRIMMED;
+    datagram[field::WIRE_LEN].copy_from_slice(&wire_len.to_be_bytes());
+    datagram[field::PAYLOAD_LEN].fill(0);
+    SHIM_LEN + usize::from(datagram[field::HDR_LEN])
+}
+
+/// The check of `headers`, this one and the transport's, as they were before any switch.
+fn header_check(headers: &[u8]) -> u32 {
+    let mut sent = [0; SHIM_LEN + MAX_HEADER];
+    let sent = &mut sent[..headers.len()];
+    sent.copy_from_slice(headers);
+    let flags = sent[field::FLAGS];
+    if flags & flag::BOUNCED != 0 {
+        sent[field::SRC].copy_from_slice(&headers[field::DST]);
+        sent[field::DST].copy_from_slice(&headers[field::SRC]);
+    }
+    let cut = if flags & flag::INT != 0 { int::LEN } else { 0 };
+    let end = sent.len().saturating_sub(cut).max(SHIM_LEN);
+    sent[field::FLAGS] &= !(flag::TRIMMED | flag::BOUNCED | flag::CE);
+    sent[field::WIRE_LEN].fill(0);
+    sent[field::PAYLOAD_LEN].fill(0);
+    sent[field::HEADER_CHECK].fill(0);
+    crc32c::crc32c(&sent[..end])
 }
 
 /// A view over a whole datagram whose lengths have been checked.
@@ -184,7 +269,7 @@ impl<'a> Datagram<'a> {
     /// on it.
     ///
     /// # Errors
-    /// Anything that [`ShimRepr::emit`] never writes.
+    /// Anything that [`ShimRepr::emit`] and [`seal`] never write.
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self, ShimError> {
         let have = bytes.len();
         if have < SHIM_LEN {
@@ -196,7 +281,7 @@ impl<'a> Datagram<'a> {
         if bytes[field::VERSION] != VERSION {
             return Err(ShimError::Version(bytes[field::VERSION]));
         }
-        if bytes[field::RESERVED_1] != [0] || bytes[field::RESERVED_2] != [0, 0] {
+        if bytes[field::RESERVED] != 0 {
             return Err(ShimError::Reserved);
         }
         let hdr_len = usize::from(bytes[field::HDR_LEN]);
@@ -208,9 +293,23 @@ impl<'a> Datagram<'a> {
         let need = SHIM_LEN + hdr_len + payload;
         match have.checked_sub(need) {
             None => Err(ShimError::Short { need, have }),
-            Some(0) => Ok(Self(bytes)),
+            Some(0) => Self(bytes).checked(),
             Some(rest) => Err(ShimError::Trailing(rest)),
         }
+    }
+
+    /// Itself, if both checks hold. Nothing is left of a payload that a switch has cut.
+    fn checked(self) -> Result<Self, ShimError> {
+        let headers = &self.0[..self.payload_start()];
+        if header_check(headers) != get_u32(self.0, field::HEADER_CHECK) {
+            return Err(ShimError::HeaderDamaged);
+        }
+        let payload = self.payload();
+        let check = get_u32(self.0, field::PAYLOAD_CHECK);
+        if !payload.is_empty() && crc32c::crc32c(payload) != check {
+            return Err(ShimError::PayloadDamaged);
+        }
+        Ok(self)
     }
 
     /// The transport header.
@@ -275,39 +374,103 @@ mod tests {
         msg: MsgId(0x0a0b),
         offset: 18_000,
         span_len: 3,
+        tag: 0x0c0d,
+        token: 0x0e0f,
     };
+
+    /// A whole datagram with the header `hdr`.
+    fn sealed(repr: &ShimRepr, hdr: &[u8], payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0xff; SHIM_LEN + hdr.len() + payload.len()];
+        repr.emit(hdr, payload.len() as u16, &mut bytes).unwrap();
+        bytes[SHIM_LEN + hdr.len()..].copy_from_slice(payload);
+        seal(&mut bytes);
+        bytes
+    }
 
     #[test]
     fn a_datagram_byte_for_byte() {
-        let mut buf = [0xff; 64];
-        assert_eq!(DATA.emit(b"hd", 3, &mut buf), Ok(53));
-        buf[50..53].copy_from_slice(b"pay");
-        let expected = *b"TRML\x01\xc7\x01\x04\0\0\0\x01\0\0\x02\x03\0\0\0\x07\x23\x68\x02\0\
-            \0\0\0\0\0\0\x0a\x0b\0\0\0\0\0\0\x46\x50\0\0\0\x03\0\x03\0\0hdpay";
-        assert_eq!(buf[..53], expected);
+        let bytes = sealed(&DATA, b"hd", b"pay");
+        let head = *b"TRML\x02\xc7\x01\x04\0\0\0\x01\0\0\x02\x03\0\0\0\x07\x23\x68\x02\0\
+            \0\0\0\0\0\0\x0a\x0b\0\0\0\0\0\0\x46\x50\0\0\0\x03\0\x03\x0c\x0d\0\0\0\0\0\0\x0e\x0f";
+        assert_eq!(bytes[..56], head);
+        assert_eq!(bytes[64..], *b"hdpay");
+        assert_eq!(bytes[60..64], crc32c::crc32c(b"pay").to_be_bytes());
+    }
+
+    /// RFC 3720, appendix B.4: 32 bytes of zeros, of ones, and counting up.
+    #[test]
+    fn the_check_is_that_of_the_rfc() {
+        assert_eq!(crc32c::crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc32c::crc32c(&[0xff; 32]), 0x62a8_ab43);
+        assert_eq!(crc32c::crc32c(&std::array::from_fn::<u8, 32, _>(|n| n as u8)), 0x46dd_794e);
     }
 
     #[test]
     fn every_rule_has_its_error() {
-        let mut good = [0; 53];
-        DATA.emit(b"hd", 3, &mut good).unwrap();
+        let good = sealed(&DATA, b"hd", b"pay");
         let with = |at: usize, byte: u8| {
-            let mut bytes = good;
+            let mut bytes = good.clone();
             bytes[at] = byte;
             Datagram::new_checked(&bytes).err()
         };
         assert_eq!(with(0, b'X'), Some(ShimError::Magic));
-        assert_eq!(with(4, 2), Some(ShimError::Version(2)));
+        assert_eq!(with(4, 1), Some(ShimError::Version(1)));
         assert_eq!(with(23, 1), Some(ShimError::Reserved));
-        assert_eq!(with(47, 1), Some(ShimError::Reserved));
         assert_eq!(with(22, 65), Some(ShimError::HeaderTooLong(65)));
-        assert_eq!(with(22, 3), Some(ShimError::Short { need: 54, have: 53 }));
+        assert_eq!(with(22, 3), Some(ShimError::Short { need: 70, have: 69 }));
         assert_eq!(with(22, 1), Some(ShimError::Trailing(1)));
         assert_eq!(with(45, 4), Some(ShimError::PayloadBeyondSpan { payload: 4, span: 3 }));
+        assert_eq!(with(68, b'x'), Some(ShimError::PayloadDamaged));
         let end = ShimRepr { offset: u64::MAX - 2, ..DATA };
-        assert_eq!(end.emit(b"hd", 3, &mut good), Err(ShimError::OffsetOverflow));
+        let mut buf = [0; 69];
+        assert_eq!(end.emit(b"hd", 3, &mut buf), Err(ShimError::OffsetOverflow));
         assert_eq!(DATA.emit(&[0; 65], 3, &mut [0; 200]), Err(ShimError::HeaderTooLong(65)));
-        assert_eq!(DATA.emit(b"hd", 3, &mut [0; 52]), Err(ShimError::Short { need: 53, have: 52 }));
+        let short = ShimError::Short { need: 69, have: 68 };
+        assert_eq!(DATA.emit(b"hd", 3, &mut buf[..68]), Err(short));
+    }
+
+    /// Whatever bit is turned over on the way, but for those that switches write.
+    #[test]
+    fn damage_is_seen() {
+        let good = sealed(&DATA, b"hd", b"pay");
+        assert!(Datagram::new_checked(&good).is_ok());
+        let ours = |byte: usize, bit: u8| match byte {
+            7 => 1 << bit & (flag::TRIMMED | flag::CE) != 0,
+            20 | 21 => true,
+            _ => false,
+        };
+        for (byte, bit) in (0..good.len()).flat_map(|byte| (0..8).map(move |bit| (byte, bit))) {
+            let mut bytes = good.clone();
+            bytes[byte] ^= 1 << bit;
+            assert_eq!(Datagram::new_checked(&bytes).is_ok(), ours(byte, bit), "{byte} {bit}");
+        }
+    }
+
+    #[test]
+    fn headers_survive_what_switches_do() {
+        let good = sealed(&DATA, b"hd", b"pay");
+        let mut bytes = good;
+        let len = trim(&mut bytes, 64);
+        bytes.truncate(len);
+        let datagram = Datagram::new_checked(&bytes).unwrap();
+        let trimmed = ShimRepr { flags: 4 | flag::TRIMMED, wire_len: 64, ..DATA };
+        assert_eq!((ShimRepr::parse(&datagram), datagram.payload()), (trimmed, &b""[..]));
+        assert_eq!(datagram.header(), b"hd");
+
+        let mut bounced = bytes.clone();
+        bounced[field::FLAGS] |= flag::BOUNCED;
+        assert_eq!(Datagram::new_checked(&bounced).err(), Some(ShimError::HeaderDamaged));
+        bounced[field::SRC].copy_from_slice(&bytes[field::DST]);
+        bounced[field::DST].copy_from_slice(&bytes[field::SRC]);
+        assert!(Datagram::new_checked(&bounced).is_ok());
+
+        let telemetry = ShimRepr { flags: flag::INT, span_len: 0, ..DATA };
+        let mut bytes = sealed(&telemetry, &[7; 2 + int::LEN], b"");
+        *bytes.last_mut().unwrap() = 9;
+        bytes[field::FLAGS] |= flag::CE;
+        assert!(Datagram::new_checked(&bytes).is_ok());
+        bytes[SHIM_LEN] = 9;
+        assert_eq!(Datagram::new_checked(&bytes).err(), Some(ShimError::HeaderDamaged));
     }
 
     prop_compose! {
@@ -319,10 +482,13 @@ mod tests {
             msg in any::<u64>(),
             offset in 0..=u64::MAX - u64::from(u32::MAX),
             span_len in any::<u32>(),
+            said in any::<(u16, u64)>(),
         ) -> ShimRepr {
             let (src, dst, msg) = (HostId(hosts.0), HostId(hosts.1), MsgId(msg));
-            let (proto, class, flags) = bytes;
-            ShimRepr { src, dst, proto, path, class, flags, wire_len, msg, offset, span_len }
+            let ((proto, class, flags), (tag, token)) = (bytes, said);
+            ShimRepr {
+                src, dst, proto, path, class, flags, wire_len, msg, offset, span_len, tag, token,
+            }
         }
     }
 
@@ -336,10 +502,8 @@ mod tests {
             payload in prop::collection::vec(any::<u8>(), 0..200),
         ) {
             let repr = ShimRepr { span_len: repr.span_len.max(payload.len() as u32), ..repr };
-            let mut buf = [0; 400];
-            let len = repr.emit(&hdr, payload.len() as u16, &mut buf).unwrap();
-            buf[len - payload.len()..len].copy_from_slice(&payload);
-            let datagram = Datagram::new_checked(&buf[..len]).unwrap();
+            let bytes = sealed(&repr, &hdr, &payload);
+            let datagram = Datagram::new_checked(&bytes).unwrap();
             prop_assert_eq!(ShimRepr::parse(&datagram), repr);
             prop_assert_eq!(datagram.header(), &hdr[..]);
             prop_assert_eq!(datagram.payload(), &payload[..]);
@@ -349,15 +513,18 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-        /// Half of the inputs get a valid start, so that the later checks are reached too.
+        /// Half of the inputs get a valid start and checks, so that all is reached.
         #[test]
-        fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), start in any::<bool>()) {
-            if start && bytes.len() > SHIM_LEN {
-                bytes[..5].copy_from_slice(b"TRML\x01");
+        fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), start in any::<bool>()) {
+            if start && bytes.len() > SHIM_LEN + MAX_HEADER {
+                bytes[..5].copy_from_slice(b"TRML\x02");
                 bytes[22] %= MAX_HEADER as u8;
-                for reserved in [23, 44, 46, 47] {
-                    bytes[reserved] = 0;
-                }
+                bytes[23] = 0;
+                bytes[40] = 1;
+                let payload = (bytes.len() - SHIM_LEN - usize::from(bytes[22])) as u16;
+                bytes[44..46].copy_from_slice(&payload.to_be_bytes());
+                seal(&mut bytes);
+                prop_assert!(bytes[32] == 0xff || Datagram::new_checked(&bytes).is_ok());
             }
             if let Ok(datagram) = Datagram::new_checked(&bytes) {
                 let _ = (ShimRepr::parse(&datagram), datagram.header(), datagram.payload());

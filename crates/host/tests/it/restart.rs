@@ -120,6 +120,7 @@ fn datagram(proto: u8, hdr: &[u8], msg: MsgId, offset: u64, len: u16) -> Vec<u8>
     let mut datagram = vec![0; 9_000];
     let len = shim.emit(hdr, len, &mut datagram).unwrap();
     datagram.truncate(len);
+    wire::shim::seal(&mut datagram);
     datagram
 }
 

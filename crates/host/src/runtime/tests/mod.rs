@@ -8,7 +8,7 @@ use units::HostId;
 use wire::shim::ShimRepr;
 
 use super::*;
-use crate::{Pattern, bind};
+use crate::{Fate, Pattern, bind};
 
 const ME: HostId = HostId(0);
 const LIMIT: Dur = Dur::from_ms(2_000);
@@ -444,7 +444,7 @@ fn a_cancel_reaches_the_message_wherever_it_is() {
 }
 
 #[test]
-fn applications_have_timers_and_signals_to_themselves_only() {
+fn applications_have_timers_and_signal_themselves_but_no_stranger() {
     let at = Time::ZERO + Dur::from_ms(2);
     let arm = |id, at| AppEffect::Arm { timer: TimerId(id), at };
     let signal = |to, token| AppEffect::Signal { to, token, after: Dur::from_ms(1), tag: 0 };
@@ -459,7 +459,110 @@ fn applications_have_timers_and_signals_to_themselves_only() {
 
     app.wishes = vec![signal(HostId(1), 7)];
     let result = host(idle(), &mut app, &mut content).0.run(LIMIT, |_| false);
-    assert!(matches!(result, Err(Error::RemoteSignal(HostId(1)))));
+    assert!(matches!(result, Err(Error::Stranger(HostId(1)))));
+}
+
+/// Every packet at the sender's end is lost two times of three.
+#[test]
+fn what_applications_signal_and_say_crosses_the_network_once() {
+    let sockets = [0, 1].map(|_| bind("127.0.0.1:0".parse().unwrap()).unwrap());
+    let peers: crate::AddressBook =
+        (0..2).map(|n| (HostId(n), sockets[n as usize].local_addr().unwrap())).collect();
+    let signal = |tag, token| AppEffect::Signal {
+        to: HostId(1),
+        token,
+        after: Dur::from_ms(5 * u64::from(tag)),
+        tag,
+    };
+    let message = |id, len, token| AppEffect::Submit {
+        msg: Msg { id: MsgId(id), ..Msg::new(HostId(1), len) },
+        tag: 9,
+        token,
+    };
+    let wishes = vec![signal(3, 30), signal(2, 20), message(5, 3, 50), message(6, 0, 60)];
+    let mut apps = [wishes, vec![]].map(|wishes| Wishes { wishes, ..Wishes::default() });
+    let mut contents = [Pattern::default(), Pattern::default()];
+    // Sends its messages as one packet each, until the other end has confirmed them.
+    let endpoint = || {
+        let mut waiting: Vec<Msg> = Vec::new();
+        let mut confirm: Vec<Packet> = Vec::new();
+        Box::new(Script(move |cx: &mut Cx<'_>, call| match call {
+            Call::Submit(msg) => {
+                waiting.push(msg);
+                Answer::Default
+            }
+            Call::Packet(pkt) if pkt.flags.has(Flags::CONTROL) => {
+                let there = waiting.iter().position(|msg| msg.id == pkt.span.msg);
+                if let Some(msg) = there.map(|n| waiting.remove(n)) {
+                    cx.fx.acked(msg.id);
+                }
+                Answer::Default
+            }
+            Call::Packet(pkt) => {
+                let key = MsgKey { src: pkt.src, id: pkt.span.msg };
+                if !confirm.iter().any(|seen| seen.span == pkt.span) {
+                    cx.fx.place(key, 0, pkt.span.len);
+                    cx.fx.delivered(key);
+                }
+                confirm.push(Packet {
+                    src: pkt.dst,
+                    dst: pkt.src,
+                    flags: Flags::CONTROL,
+                    hdr_len: 1,
+                    ..pkt
+                });
+                Answer::Default
+            }
+            Call::Poll if confirm.last().is_some_and(|pkt| pkt.hdr_len == 1) => {
+                let last = confirm.len() - 1;
+                confirm[last].hdr_len = 0;
+                Answer::Send(confirm[last])
+            }
+            Call::Poll => match waiting.pop() {
+                Some(msg) => {
+                    waiting.insert(0, msg);
+                    let span = Span { msg: msg.id, offset: 0, len: msg.len as u32 };
+                    let pkt = Packet { src: ME, dst: msg.dst, span, ..Packet::EMPTY };
+                    Answer::Send(pkt)
+                }
+                None => Answer::Default,
+            },
+            _ => Answer::Default,
+        }))
+    };
+    let mut hosts: Vec<Host<'_>> = sockets
+        .into_iter()
+        .zip(apps.iter_mut().zip(&mut contents))
+        .zip(0..)
+        .map(|((socket, (app, content)), n)| {
+            let config = Config::loopback(HostId(n), peers.clone(), 1);
+            let mut host = Host::new(config, socket, endpoint(), app, content).unwrap();
+            host.set_faults(Box::new(|n| if n % 3 == 2 { Fate::Pass } else { Fate::Drop }));
+            host
+        })
+        .collect();
+    let start = std::time::Instant::now();
+    while start.elapsed() < std::time::Duration::from_secs(10) {
+        let idle = hosts.iter_mut().map(|host| host.run(Dur::ZERO, |_| false).unwrap()).count();
+        let quiet = hosts[0].signals.due().is_none() && hosts[0].later.is_empty();
+        if idle == 2 && quiet && hosts[0].counters.acked == 2 {
+            break;
+        }
+    }
+    assert_eq!(hosts[0].counters.signals_lost, 0);
+    assert!(hosts[0].said.is_empty());
+    drop(hosts);
+    let told = &apps[1].told;
+    let signals: Vec<_> =
+        told.iter().filter(|event| matches!(event, AppEvent::Signal { .. })).copied().collect();
+    let expected = [(2, 20), (3, 30)];
+    let from = HostId(0);
+    assert_eq!(signals, expected.map(|(tag, token)| AppEvent::Signal { from, tag, token }));
+    for (id, len, token) in [(5, 3, 50), (6, 0, 60)] {
+        let there = AppEvent::Delivered { key: key(id), len, tag: 9, token };
+        assert_eq!(told.iter().filter(|&&event| event == there).count(), 1, "{told:?}");
+    }
+    assert_eq!(contents[1].intact, 2);
 }
 
 /// Takes nothing at first, then everything.
@@ -567,6 +670,7 @@ fn random_datagrams_are_counted_and_never_stop_a_host() {
             let shim = ShimRepr { src: ME, dst, ..ShimRepr::default() };
             let len = shim.emit(&noise[..noise.len().min(64)], 0, &mut bytes).unwrap();
             bytes.truncate(len);
+            wire::shim::seal(&mut bytes);
         } else {
             bytes = noise;
         }
