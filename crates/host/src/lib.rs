@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `runtime` | [`Host`]: the loop; calls the endpoint and the application, applies their effects |
 //! | `link` | packets to datagrams and back, the socket, faults on purpose |
+//! | `node` | [`Node`]: a host on a thread of its own, for programs |
+//! | `doorbell` | wakes a sleeping host from any thread |
 //! | `inbox` | messages being reassembled; each byte is placed once |
 //! | `signals` | what applications of different hosts tell each other outside messages |
 //! | `timers` | one deadline per timer |
@@ -20,9 +22,11 @@
 mod clock;
 mod config;
 mod content;
+mod doorbell;
 mod error;
 mod inbox;
 mod link;
+mod node;
 mod runtime;
 mod signals;
 mod timers;
@@ -31,4 +35,5 @@ pub use config::{AddressBook, Config};
 pub use content::{Content, Pattern};
 pub use error::{ContractViolation, Error};
 pub use link::{Fate, Faults, bind, seeded_faults};
+pub use node::{Delivery, Limits, Manner, Message, Node, NodeError, Reply};
 pub use runtime::{Counters, Host};

@@ -17,6 +17,7 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_s
 use units::{Dur, HostId, MsgKey};
 use wire::shim::{Datagram, MAX_HEADER, ShimError, ShimRepr, flag, seal};
 
+use crate::doorbell::Doorbell;
 use crate::{Config, Content, ContractViolation, Counters};
 
 const _: () = assert!(MAX_HEADER == HDR_MAX, "a datagram carries the whole header of a packet");
@@ -389,8 +390,9 @@ impl Link {
         &self.rx.buffers[*n][range.clone()]
     }
 
-    /// Sleep until a datagram arrives, the socket takes a loaded one, or `timeout` has passed.
-    pub(crate) fn wait(&self, timeout: Dur) -> io::Result<()> {
+    /// Sleep until a datagram arrives, the socket takes a loaded one, the bell rings, or `timeout`
+    /// has passed.
+    pub(crate) fn wait(&self, timeout: Dur, doorbell: Option<&Doorbell>) -> io::Result<()> {
         if timeout < SPIN_BELOW {
             std::hint::spin_loop();
             return Ok(());
@@ -402,7 +404,19 @@ impl Link {
         let ns = timeout.0 / 1_000;
         let timeout =
             Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
-        match poll(&mut [PollFd::new(&self.socket, flags)], Some(&timeout)) {
+        let socket = PollFd::new(&self.socket, flags);
+        let woken = match doorbell {
+            Some(bell) => {
+                let mut both = [socket, bell.poll_fd()];
+                let woken = poll(&mut both, Some(&timeout));
+                if !both[1].revents().is_empty() {
+                    bell.silence();
+                }
+                woken
+            }
+            None => poll(&mut [socket], Some(&timeout)),
+        };
+        match woken {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(e) => Err(e.into()),
         }

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::UdpSocket;
 use std::ops::Range;
+use std::sync::Arc;
 
 use endpoint::{
     App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, FailReason, Job, Msg,
@@ -16,6 +17,7 @@ use endpoint::{
 use units::{Dur, HostId, MsgId, MsgKey, Time};
 
 use crate::clock::Clock;
+use crate::doorbell::Doorbell;
 use crate::inbox::{Contradiction, Inbox};
 use crate::link::{Link, Received, Said};
 use crate::signals::{self, Signals};
@@ -90,7 +92,7 @@ fn draw(config: &Config, party: &str) -> Draw {
 }
 
 /// The first number of this life of the host.
-fn first_id(config: &Config) -> u64 {
+pub(crate) fn first_id(config: &Config) -> u64 {
     config.incarnation << INCARNATION_SHIFT
 }
 
@@ -118,6 +120,8 @@ pub struct Host<'a> {
     config: Config,
     clock: Clock,
     link: Link,
+    /// Rung by who wants the application to look.
+    doorbell: Option<Arc<Doorbell>>,
     endpoint: Box<dyn Endpoint>,
     app: &'a mut dyn App,
     content: &'a mut dyn Content,
@@ -178,6 +182,7 @@ impl<'a> Host<'a> {
         Ok(Self {
             clock: Clock::start(),
             link: Link::new(socket, &config)?,
+            doorbell: None,
             endpoint,
             lowest_room: u64::MAX,
             app,
@@ -209,6 +214,11 @@ impl<'a> Host<'a> {
     /// Lose or double datagrams on purpose, on the sending side.
     pub fn set_faults(&mut self, faults: Faults) {
         self.link.faults = faults;
+    }
+
+    /// When `doorbell` rings, the application gets a signal from its own host.
+    pub(crate) fn set_doorbell(&mut self, doorbell: Arc<Doorbell>) {
+        self.doorbell = Some(doorbell);
     }
 
     /// What has happened so far.
@@ -254,6 +264,9 @@ impl<'a> Host<'a> {
         self.budget = self.config.batch;
         let more_to_receive = self.receive()?;
         let now = self.clock.now();
+        if self.doorbell.as_ref().is_some_and(|bell| bell.take()) {
+            self.hear(self.config.me, (0, 0));
+        }
         self.fire_due(now)?;
         if self.content.room() > self.lowest_room {
             self.lowest_room = u64::MAX;
@@ -350,7 +363,7 @@ impl<'a> Host<'a> {
         let deadlines = [self.timers.next(), self.app_timers.next(), later, signals, port];
         let now = self.clock.now();
         let wake = deadlines.into_iter().flatten().min().unwrap_or(Time::NEVER);
-        Ok(self.link.wait(wake.since(now).min(MAX_SLEEP))?)
+        Ok(self.link.wait(wake.since(now).min(MAX_SLEEP), self.doorbell.as_deref())?)
     }
 }
 

@@ -1,4 +1,5 @@
 //! Every integration test of the crate, in one binary: one link instead of many.
 
+mod node;
 mod restart;
 mod two_processes;
