@@ -44,6 +44,14 @@ pub trait Endpoint: Send {
         let _ = cx;
     }
 
+    /// Host `host` has started again and knows of no message. Those to it that are not over fail,
+    /// those from it do so too, and numbers that count for both ends begin anew. No packet of its
+    /// former life will follow. Only real networks know such a thing. Nothing is to be done by who
+    /// tells lives apart in its headers.
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        let _ = (cx, host);
+    }
+
     /// No packet of message `key`, which was delivered and acknowledged, is in flight any more, or
     /// will ever be: what is remembered so that it does not start again may go. The endpoint is
     /// that of host `me`, one of its ends. Only simulators know such a thing.

@@ -171,6 +171,11 @@ impl Inbox {
         self.end(key);
     }
 
+    /// `src` has started again: of its former life no packet is taken any more.
+    pub(crate) fn forget_over(&mut self, src: HostId) {
+        self.over.remove(&src);
+    }
+
     /// Whether `key` was delivered or given up.
     pub(crate) fn is_over(&self, key: MsgKey) -> bool {
         self.over.get(&key.src).is_some_and(|ids| ids.contains(key.id.0))

@@ -85,6 +85,10 @@ pub(crate) enum Received {
     /// A packet, and what its message says. Its payload is in [`Link::payload`] until the next
     /// look.
     Packet(Packet, Said),
+    /// A packet for a former life of this host, counted and ignored: who sent it does not know.
+    Former(HostId),
+    /// The first packet of a source that has started again, as above.
+    Restart(Packet, Said),
 }
 
 /// What an application says with a message: its tag and its token.
@@ -96,6 +100,7 @@ pub(crate) struct Link {
     /// What cuts and joins trains, where there are any.
     offloads: Option<UdpSocketState>,
     me: HostId,
+    life: u64,
     mtu: u16,
     peers: BTreeMap<HostId, Peer>,
     pub(crate) faults: Faults,
@@ -113,6 +118,8 @@ const BURST: usize = 64 << 10;
 
 struct Peer {
     addr: SocketAddr,
+    /// Which life of it was heard last; zero if none was.
+    life: u64,
     /// The longest IP packet that the way to it takes, bytes; no limit where that is not known.
     mtu: usize,
 }
@@ -198,7 +205,7 @@ impl Peer {
             Ok(getsockopt(&socket, sockopt::IpMtu)?)
         });
         let mtu = mtu.ok().and_then(|mtu| usize::try_from(mtu).ok()).unwrap_or(usize::MAX);
-        Self { addr, mtu }
+        Self { addr, life: 0, mtu }
     }
 }
 
@@ -213,6 +220,7 @@ impl Link {
             socket,
             offloads,
             me: config.me,
+            life: config.incarnation,
             mtu: config.mtu,
             peers: config.peers.iter().map(|(&host, &addr)| (host, Peer::at(addr))).collect(),
             faults: Box::new(|_| Fate::Pass),
@@ -251,7 +259,7 @@ impl Link {
         content: &mut dyn Content,
         counters: &mut Counters,
     ) -> Result<(), ContractViolation> {
-        let &Peer { addr: to, mtu } = match self.peers.get(&pkt.dst) {
+        let &Peer { addr: to, life, mtu } = match self.peers.get(&pkt.dst) {
             Some(peer) if pkt.src == self.me => peer,
             _ => return Err(ContractViolation::Address { src: pkt.src, dst: pkt.dst }),
         };
@@ -265,7 +273,8 @@ impl Link {
         };
         let end = self.end();
         let datagram = &mut self.tx[end..end + DATAGRAM_MAX];
-        let len = shim(pkt, said).emit(pkt.header(), payload_len, datagram)?;
+        let shim = ShimRepr { src_life: self.life, dst_life: life, ..shim(pkt, said) };
+        let len = shim.emit(pkt.header(), payload_len, datagram)?;
         let bytes = IP_AND_UDP + len;
         if bytes > mtu {
             return Err(ContractViolation::PathMtu { bytes, dst: pkt.dst, mtu });
@@ -358,7 +367,7 @@ impl Link {
         let (n, range) = next;
         let RecvMeta { addr, ecn, .. } = self.rx.metas[n];
         counters.received += 1;
-        let (mut pkt, said, payload_len) = match decode(&self.rx.buffers[n][range.clone()]) {
+        let (mut pkt, shim, payload_len) = match decode(&self.rx.buffers[n][range.clone()]) {
             Ok(decoded) => decoded,
             Err(ShimError::HeaderDamaged | ShimError::PayloadDamaged) => {
                 counters.damaged += 1;
@@ -373,15 +382,28 @@ impl Link {
             counters.misaddressed += 1;
             return Ok(Received::Ignored);
         }
-        if self.peers.get(&pkt.src).is_none_or(|peer| peer.addr != addr) {
+        let Some(peer) = self.peers.get_mut(&pkt.src).filter(|peer| peer.addr == addr) else {
             counters.unknown_peer += 1;
             return Ok(Received::Ignored);
+        };
+        // What comes back says what this host wrote.
+        let (mine, theirs) = match pkt.flags.has(Flags::BOUNCED) {
+            true => (shim.src_life, peer.life),
+            false => (shim.dst_life, shim.src_life),
+        };
+        let former = mine != 0 && mine != self.life;
+        if former || theirs < peer.life {
+            counters.stale += 1;
+            return Ok(if former { Received::Former(pkt.src) } else { Received::Ignored });
         }
+        let restarted = peer.life != 0 && theirs > peer.life;
+        peer.life = theirs;
         if ecn == Some(EcnCodepoint::Ce) {
             pkt.flags.set(Flags::CE);
         }
         self.rx.payload = (n, range.end - payload_len..range.end);
-        Ok(Received::Packet(pkt, said))
+        let said = (shim.tag, shim.token);
+        Ok(if restarted { Received::Restart(pkt, said) } else { Received::Packet(pkt, said) })
     }
 
     /// The payload of the packet received last.
@@ -462,12 +484,13 @@ fn shim(pkt: &Packet, (tag, token): Said) -> ShimRepr {
         span_len: pkt.span.len,
         tag,
         token,
+        ..ShimRepr::default()
     }
 }
 
-/// The packet in `bytes`, what its message says, and the length of its payload, which must be what
-/// the packet's flags let expect.
-fn decode(bytes: &[u8]) -> Result<(Packet, Said, usize), ShimError> {
+/// The packet in `bytes`, all that its shim says, and the length of its payload, which must be
+/// what the packet's flags let expect.
+fn decode(bytes: &[u8]) -> Result<(Packet, ShimRepr, usize), ShimError> {
     let datagram = Datagram::new_checked(bytes)?;
     let shim = ShimRepr::parse(&datagram);
     let header = datagram.header();
@@ -487,7 +510,7 @@ fn decode(bytes: &[u8]) -> Result<(Packet, Said, usize), ShimError> {
     let expected = if pkt.carries_payload() { pkt.span.len as usize } else { 0 };
     let (have, need) = (datagram.payload().len(), expected);
     match have == need {
-        true => Ok((pkt, (shim.tag, shim.token), expected)),
+        true => Ok((pkt, shim, expected)),
         false => Err(ShimError::Short { need, have }),
     }
 }
@@ -535,7 +558,7 @@ mod tests {
     /// Loopback delivers inside `send`, so that one look is enough.
     fn look(link: &mut Link, counters: &mut Counters) -> Option<Packet> {
         match link.receive(counters).unwrap() {
-            Received::Packet(pkt, said) => {
+            Received::Packet(pkt, said) | Received::Restart(pkt, said) => {
                 assert_eq!(said, SAID);
                 Some(pkt)
             }

@@ -55,6 +55,8 @@ pub struct Counters {
     pub misaddressed: u64,
     /// Ignored: not from the address of the host that it names as its source.
     pub unknown_peer: u64,
+    /// Ignored: of, or for, a former life of a host.
+    pub stale: u64,
     /// Ignored: beyond `max_message` or `max_buffered`.
     pub refused: u64,
     /// Packets, or ends of messages, that contradict what the same peer sent before or that
@@ -317,12 +319,13 @@ impl<'a> Host<'a> {
             match self.link.receive(&mut self.counters)? {
                 Received::Nothing => return Ok(false),
                 Received::Ignored => {}
-                Received::Packet(pkt, said) if pkt.proto == signals::PROTO => {
-                    if self.signals.hear(&pkt) {
-                        self.hear(pkt.src, said);
-                    }
-                }
                 Received::Packet(pkt, said) => self.on_packet(pkt, said)?,
+                Received::Former(src) => self.signals.greet(src),
+                Received::Restart(pkt, said) => {
+                    self.call(|endpoint, cx| endpoint.on_restart(cx, pkt.src))?;
+                    self.inbox.forget_over(pkt.src);
+                    self.on_packet(pkt, said)?;
+                }
             }
         }
         Ok(true)
@@ -336,6 +339,12 @@ impl<'a> Host<'a> {
     fn on_packet(&mut self, pkt: Packet, said: Said) -> Result<(), Error> {
         let at = self.clock.now();
         self.counters.received_bytes += u64::from(pkt.wire_len);
+        if pkt.proto == signals::PROTO {
+            if self.signals.hear(&pkt) {
+                self.hear(pkt.src, said);
+            }
+            return Ok(());
+        }
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         // `decode` has checked that the sum fits.
         let end = pkt.span.offset + u64::from(pkt.span.len);

@@ -18,6 +18,8 @@ pub(crate) const PROTO: u8 = 255;
 /// What the one byte of header says.
 const SIGNAL: u8 = 0;
 const CONFIRMED: u8 = 1;
+/// Nothing: the life that its shim names is the news.
+const HELLO: u8 = 2;
 
 /// Bytes of a signal on a simulated wire: the shortest Ethernet frame.
 const WIRE_LEN: u16 = 64;
@@ -26,6 +28,8 @@ const WIRE_LEN: u16 = 64;
 /// [`DOUBLINGS`] times.
 const WAIT: Dur = Dur::from_ms(1);
 const DOUBLINGS: u32 = 6;
+/// The most answers that wait for the port: what is not answered is sent again.
+const ANSWERS: usize = 64;
 /// So many times a signal is sent before its host is given up: about ten seconds.
 const TRIES: u32 = 160;
 
@@ -53,8 +57,8 @@ pub(crate) struct Signals {
     to: BTreeMap<HostId, Outgoing>,
     /// The number heard last from each host: they rise also over a host's lives.
     heard: BTreeMap<HostId, u64>,
-    /// Confirmations to send: to whom, of which.
-    confirmations: VecDeque<(HostId, u64)>,
+    /// Confirmations to send, and greetings: to whom, of which, what.
+    answers: VecDeque<(HostId, u64, u8)>,
     /// Signals given up.
     pub(crate) lost: u64,
 }
@@ -67,7 +71,7 @@ impl Signals {
             next: first,
             to: BTreeMap::new(),
             heard: BTreeMap::new(),
-            confirmations: VecDeque::new(),
+            answers: VecDeque::new(),
             lost: 0,
         }
     }
@@ -78,17 +82,28 @@ impl Signals {
         self.next += 1;
     }
 
+    /// Let `to` hear of this life.
+    pub(crate) fn greet(&mut self, to: HostId) {
+        self.answer(to, 0, HELLO);
+    }
+
+    fn answer(&mut self, to: HostId, number: u64, kind: u8) {
+        if self.answers.len() < ANSWERS {
+            self.answers.push_back((to, number, kind));
+        }
+    }
+
     /// When one is to be sent, the soonest.
     pub(crate) fn due(&self) -> Option<Time> {
         let waiting = self.to.values().filter(|out| !out.waiting.is_empty()).map(|out| out.due);
-        let confirmations = (!self.confirmations.is_empty()).then_some(Time::ZERO);
-        waiting.chain(confirmations).min()
+        let answers = (!self.answers.is_empty()).then_some(Time::ZERO);
+        waiting.chain(answers).min()
     }
 
     /// What is to be sent by `now`: a packet and what it says.
     pub(crate) fn poll(&mut self, now: Time) -> Option<(Packet, Said)> {
-        if let Some((to, number)) = self.confirmations.pop_front() {
-            return Some((self.packet(to, number, CONFIRMED), (0, 0)));
+        if let Some((to, number, kind)) = self.answers.pop_front() {
+            return Some((self.packet(to, number, kind), (0, 0)));
         }
         let is_due = |out: &Outgoing| !out.waiting.is_empty() && out.due <= now;
         let (&to, out) = self.to.iter_mut().find(|(_, out)| is_due(out))?;
@@ -116,7 +131,7 @@ impl Signals {
         let number = pkt.span.msg.0;
         match pkt.header() {
             [SIGNAL] => {
-                self.confirmations.push_back((pkt.src, number));
+                self.answer(pkt.src, number, CONFIRMED);
                 let last = self.heard.insert(pkt.src, number).unwrap_or(0);
                 // An old one is confirmed again and changes nothing.
                 self.heard.insert(pkt.src, last.max(number));

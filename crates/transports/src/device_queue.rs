@@ -158,6 +158,10 @@ impl Endpoint for DeviceQueue {
         self.call(cx, |ep, cx| ep.on_room(cx));
     }
 
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.call(cx, |ep, cx| ep.on_restart(cx, host));
+    }
+
     fn on_over(&mut self, me: HostId, key: MsgKey) {
         self.endpoint.0.on_over(me, key);
     }

@@ -13,7 +13,7 @@
 //! behind it, over any transport: that is the caller's side of the contract ([`Submit::Full`]).
 
 use endpoint::{Cx, Endpoint, FailReason, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort};
-use units::{MsgKey, Time};
+use units::{HostId, MsgKey, Time};
 
 /// The first number that is given away: use for experiments (RFC 3692, section 2.1). Its neighbour
 /// 254 is pHost's.
@@ -149,6 +149,10 @@ impl Endpoint for Mux {
 
     fn on_room(&mut self, cx: &mut Cx<'_>) {
         self.each(cx, |ep, cx| ep.on_room(cx));
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.each(cx, |ep, cx| ep.on_restart(cx, host));
     }
 
     fn prefetch(&self, step: u8) {

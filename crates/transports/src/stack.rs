@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 
 use endpoint::{Cx, Endpoint, Msg, MsgId, Packet, Purpose, Submit, TimerId, Tx, TxPort};
-use units::{Dur, Time};
+use units::{Dur, HostId, Time};
 
 use crate::inner::Inner;
 
@@ -213,6 +213,10 @@ impl Endpoint for HostStack {
 
     fn on_room(&mut self, cx: &mut Cx<'_>) {
         self.call(cx, |ep, cx| ep.on_room(cx));
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.call(cx, |ep, cx| ep.on_restart(cx, host));
     }
 
     fn on_sent(&mut self, cx: &mut Cx<'_>, token: u32, at: Time) {

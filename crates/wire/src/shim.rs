@@ -22,9 +22,11 @@
 //! 44  payload_len                          2
 //! 46  tag of the message                   2
 //! 48  token of the message                 8
-//! 56  check of the headers                 4
-//! 60  check of the payload                 4
-//! 64  transport header, payload
+//! 56  life of the source                   8
+//! 64  life of the destination              8
+//! 72  check of the headers                 4
+//! 76  check of the payload                 4
+//! 80  transport header, payload
 //! ```
 //!
 //! Both checks are CRC-32C (RFC 3720, appendix B.4). UDP's own checksum ends at every switch that
@@ -32,6 +34,11 @@
 //! what switches write: marks, the cut and the two lengths, telemetry, the turn of addresses of a
 //! header that is sent back. So it survives a switch that knows nothing of it. The check of the
 //! payload stands among the headers.
+//!
+//! A host that starts again lives anew: the number of its life rises. Each packet names the life
+//! of its source, and that of its destination where the source knows it, otherwise zero. So a
+//! host that hears of a new life forgets the old one, and late packets of any former life, or for
+//! one, are recognised.
 
 use std::ops::Range;
 
@@ -41,7 +48,7 @@ use units::{HostId, MsgId};
 use crate::int;
 
 /// Bytes of this header.
-pub const SHIM_LEN: usize = 64;
+pub const SHIM_LEN: usize = 80;
 /// The most bytes of transport header that may follow.
 pub const MAX_HEADER: usize = 64;
 
@@ -79,8 +86,10 @@ mod field {
     pub(super) const PAYLOAD_LEN: Range<usize> = 44..46;
     pub(super) const TAG: Range<usize> = 46..48;
     pub(super) const TOKEN: Range<usize> = 48..56;
-    pub(super) const HEADER_CHECK: Range<usize> = 56..60;
-    pub(super) const PAYLOAD_CHECK: Range<usize> = 60..64;
+    pub(super) const SRC_LIFE: Range<usize> = 56..64;
+    pub(super) const DST_LIFE: Range<usize> = 64..72;
+    pub(super) const HEADER_CHECK: Range<usize> = 72..76;
+    pub(super) const PAYLOAD_CHECK: Range<usize> = 76..80;
 }
 
 /// Why a datagram cannot be built or read.
@@ -155,6 +164,10 @@ pub struct ShimRepr {
     pub tag: u16,
     /// What the message says to the receiving application; zero in packets without payload.
     pub token: u64,
+    /// The life of the sending host.
+    pub src_life: u64,
+    /// The life of the receiving host, zero if that is not known.
+    pub dst_life: u64,
 }
 
 impl ShimRepr {
@@ -189,6 +202,8 @@ impl ShimRepr {
         out[field::PAYLOAD_LEN].copy_from_slice(&payload_len.to_be_bytes());
         out[field::TAG].copy_from_slice(&self.tag.to_be_bytes());
         out[field::TOKEN].copy_from_slice(&self.token.to_be_bytes());
+        out[field::SRC_LIFE].copy_from_slice(&self.src_life.to_be_bytes());
+        out[field::DST_LIFE].copy_from_slice(&self.dst_life.to_be_bytes());
         out[field::HEADER_CHECK.start..SHIM_LEN].fill(0);
         out[SHIM_LEN..SHIM_LEN + hdr.len()].copy_from_slice(hdr);
         Ok(need)
@@ -211,6 +226,8 @@ impl ShimRepr {
             span_len: get_u32(bytes, field::SPAN_LEN),
             tag: get_u16(bytes, field::TAG),
             token: get_u64(bytes, field::TOKEN),
+            src_life: get_u64(bytes, field::SRC_LIFE),
+            dst_life: get_u64(bytes, field::DST_LIFE),
         }
     }
 }
@@ -376,6 +393,8 @@ mod tests {
         span_len: 3,
         tag: 0x0c0d,
         token: 0x0e0f,
+        src_life: 0x1011,
+        dst_life: 0x1213,
     };
 
     /// A whole datagram with the header `hdr`.
@@ -391,10 +410,11 @@ mod tests {
     fn a_datagram_byte_for_byte() {
         let bytes = sealed(&DATA, b"hd", b"pay");
         let head = *b"TRML\x02\xc7\x01\x04\0\0\0\x01\0\0\x02\x03\0\0\0\x07\x23\x68\x02\0\
-            \0\0\0\0\0\0\x0a\x0b\0\0\0\0\0\0\x46\x50\0\0\0\x03\0\x03\x0c\x0d\0\0\0\0\0\0\x0e\x0f";
-        assert_eq!(bytes[..56], head);
-        assert_eq!(bytes[64..], *b"hdpay");
-        assert_eq!(bytes[60..64], crc32c::crc32c(b"pay").to_be_bytes());
+            \0\0\0\0\0\0\x0a\x0b\0\0\0\0\0\0\x46\x50\0\0\0\x03\0\x03\x0c\x0d\0\0\0\0\0\0\x0e\x0f\
+            \0\0\0\0\0\0\x10\x11\0\0\0\0\0\0\x12\x13";
+        assert_eq!(bytes[..72], head);
+        assert_eq!(bytes[80..], *b"hdpay");
+        assert_eq!(bytes[76..80], crc32c::crc32c(b"pay").to_be_bytes());
     }
 
     /// RFC 3720, appendix B.4: 32 bytes of zeros, of ones, and counting up.
@@ -417,16 +437,16 @@ mod tests {
         assert_eq!(with(4, 1), Some(ShimError::Version(1)));
         assert_eq!(with(23, 1), Some(ShimError::Reserved));
         assert_eq!(with(22, 65), Some(ShimError::HeaderTooLong(65)));
-        assert_eq!(with(22, 3), Some(ShimError::Short { need: 70, have: 69 }));
+        assert_eq!(with(22, 3), Some(ShimError::Short { need: 86, have: 85 }));
         assert_eq!(with(22, 1), Some(ShimError::Trailing(1)));
         assert_eq!(with(45, 4), Some(ShimError::PayloadBeyondSpan { payload: 4, span: 3 }));
-        assert_eq!(with(68, b'x'), Some(ShimError::PayloadDamaged));
+        assert_eq!(with(84, b'x'), Some(ShimError::PayloadDamaged));
         let end = ShimRepr { offset: u64::MAX - 2, ..DATA };
-        let mut buf = [0; 69];
+        let mut buf = [0; 85];
         assert_eq!(end.emit(b"hd", 3, &mut buf), Err(ShimError::OffsetOverflow));
         assert_eq!(DATA.emit(&[0; 65], 3, &mut [0; 200]), Err(ShimError::HeaderTooLong(65)));
-        let short = ShimError::Short { need: 69, have: 68 };
-        assert_eq!(DATA.emit(b"hd", 3, &mut buf[..68]), Err(short));
+        let short = ShimError::Short { need: 85, have: 84 };
+        assert_eq!(DATA.emit(b"hd", 3, &mut buf[..84]), Err(short));
     }
 
     /// Whatever bit is turned over on the way, but for those that switches write.
@@ -483,11 +503,14 @@ mod tests {
             offset in 0..=u64::MAX - u64::from(u32::MAX),
             span_len in any::<u32>(),
             said in any::<(u16, u64)>(),
+            lives in any::<(u64, u64)>(),
         ) -> ShimRepr {
             let (src, dst, msg) = (HostId(hosts.0), HostId(hosts.1), MsgId(msg));
             let ((proto, class, flags), (tag, token)) = (bytes, said);
+            let (src_life, dst_life) = lives;
             ShimRepr {
                 src, dst, proto, path, class, flags, wire_len, msg, offset, span_len, tag, token,
+                src_life, dst_life,
             }
         }
     }

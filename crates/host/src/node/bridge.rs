@@ -1,7 +1,7 @@
 //! What a [`super::Node`]'s host runs: an application and its bytes, both over one state that only
 //! the host's thread touches.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -46,9 +46,9 @@ pub(super) struct State {
     arrived: Sender<Message>,
     limits: Limits,
     unread: Arc<AtomicU64>,
-    sending: HashMap<MsgId, Sending>,
+    sending: BTreeMap<MsgId, Sending>,
     /// Requests without an answer so far, by ticket.
-    asked: HashMap<u64, Asked>,
+    asked: BTreeMap<u64, Asked>,
     /// Bytes of all that is in `sending`.
     unsent: u64,
     /// The message that was received last: the application hears of it next.
@@ -78,8 +78,8 @@ impl State {
             arrived,
             limits,
             unread,
-            sending: HashMap::new(),
-            asked: HashMap::new(),
+            sending: BTreeMap::new(),
+            asked: BTreeMap::new(),
             unsent: 0,
             last: None,
             close: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use endpoint::{App, AppCx, Endpoint};
+use endpoint::{App, AppCx, AppEvent, Endpoint};
 use trimline_host::{AddressBook, Config, Counters, Host, Pattern, bind};
 use units::{Dur, HostId, MsgId};
 
@@ -34,6 +34,12 @@ fn ndp() -> Box<dyn Endpoint> {
 fn newreno() -> Box<dyn Endpoint> {
     use transports::tcp::{Config, Tcp};
     Box::new(Tcp::new(Config::linux_datacenter(8_000)).unwrap())
+}
+
+fn homa() -> Box<dyn Endpoint> {
+    use transports::homa::{Config, Cutoffs, Homa};
+    let cutoffs = Cutoffs::new(&[433, 2_339, 6_756]).unwrap();
+    Box::new(Homa::new(Config { payload: 8_000, ..Config::paper(cutoffs) }).unwrap())
 }
 
 /// Two sockets, the client's and the server's, and where they are.
@@ -103,6 +109,94 @@ fn a_restarted_ndp_client_is_heard() {
 #[test]
 fn a_restarted_newreno_client_is_heard() {
     a_restarted_client_is_heard(newreno);
+}
+
+#[test]
+fn a_restarted_homa_client_is_heard() {
+    a_restarted_client_is_heard(homa);
+}
+
+#[test]
+fn a_restarted_phost_client_is_heard() {
+    a_restarted_client_is_heard(|| {
+        use transports::phost::{Config, PHost};
+        Box::new(PHost::new(Config::authors(8_000)).unwrap())
+    });
+}
+
+#[test]
+fn a_restarted_pfabric_client_is_heard() {
+    a_restarted_client_is_heard(|| {
+        use transports::pfabric::{Config, PFabric};
+        Box::new(PFabric::new(Config::paper(8_000)).unwrap())
+    });
+}
+
+#[test]
+fn a_restarted_rdma_client_is_heard() {
+    a_restarted_client_is_heard(|| {
+        use transports::rdma::{Config, Rdma, RuleConfig};
+        Box::new(Rdma::new(Config::roce(1_024, RuleConfig::Unlimited)).unwrap())
+    });
+}
+
+/// Sends one message after the other to the server, whatever becomes of them.
+#[derive(Default)]
+struct Steady {
+    acked: u64,
+    failed: u64,
+}
+
+impl App for Steady {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        cx.submit(SERVER, 20_000);
+    }
+
+    fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        match event {
+            AppEvent::Acked(_) => self.acked += 1,
+            AppEvent::Failed(..) => self.failed += 1,
+            _ => return,
+        }
+        self.on_start(cx);
+    }
+}
+
+/// The client lives on while its server starts again twice, and learns of it.
+fn a_restarted_server_is_found(transport: fn() -> Box<dyn Endpoint>) {
+    let (client, server, book) = sockets();
+    let mut server = Some(server);
+    let (mut app, mut content) = (Steady::default(), Pattern::default());
+    let config = Config::loopback(CLIENT, book.clone(), 1);
+    let mut host = Host::new(config, client, transport(), &mut app, &mut content).unwrap();
+    for life in 1..=3 {
+        let socket = server.take().unwrap_or_else(|| bind(book[&SERVER]).unwrap());
+        let config = Config::loopback(SERVER, book.clone(), 7);
+        let life_of_server = Server::start(config, socket, transport());
+        let before = host.counters().acked;
+        let more = |c: &Counters| c.acked >= before + 20;
+        assert!(host.run(LIMIT + LIMIT, more).unwrap(), "life {life}: {:?}", host.counters());
+        let (counters, content) = life_of_server.stop();
+        // The last one of the life before may be confirmed in this one.
+        assert!(counters.delivered >= 19 && content.damaged.is_empty(), "{counters:?}");
+        // One may be under way when its server stops, and one when it is found to have started.
+        assert!(host.counters().failed <= 2 * life, "{:?}", host.counters());
+    }
+}
+
+#[test]
+fn a_restarted_homa_server_is_found() {
+    a_restarted_server_is_found(homa);
+}
+
+#[test]
+fn a_restarted_ndp_server_is_found() {
+    a_restarted_server_is_found(ndp);
+}
+
+#[test]
+fn a_restarted_newreno_server_is_found() {
+    a_restarted_server_is_found(newreno);
 }
 
 /// A datagram of the client's: `len` bytes at `offset` of `msg` behind the header `hdr`.

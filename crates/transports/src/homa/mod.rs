@@ -22,6 +22,7 @@
 //! Messages are numbered for each pair of hosts. So a receiver remembers for ever which have been
 //! delivered, in one number and some bits, and each data packet tells its receiver which of the
 //! other direction have arrived. Messages of one non-zero channel are serialised by the sender.
+//! Where a host has started again, both ends number from zero.
 
 mod config;
 mod cutoffs;
@@ -201,6 +202,13 @@ impl Endpoint for Homa {
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         self.sender.cancel(cx, id, &mut self.out);
+        self.arm(cx);
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.out.retain(|control| control.to != host);
+        self.receiver.restart(cx, host, &mut self.out);
+        self.sender.restart(cx, host);
         self.arm(cx);
     }
 }

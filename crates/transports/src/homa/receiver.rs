@@ -346,6 +346,23 @@ impl Receiver {
         }
     }
 
+    /// `host` has started again: its messages are over, and it numbers from zero.
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId, out: &mut Outbox) {
+        let Some(&peer) = self.by_host.get(&host) else { return };
+        let of_it = self.conns.iter_mut().filter(|(_, conn)| conn.peer == peer);
+        for at in of_it.map(|(at, _)| at).collect::<Vec<_>>() {
+            if let Some(conn) = self.close(at) {
+                cx.fx.failed(conn.key, FailReason::Cancelled);
+            }
+        }
+        let state = &mut self.peers[peer as usize];
+        state.over = Received::default();
+        state.abandoned.clear();
+        state.unreported.clear();
+        state.ack_at = Time::NEVER;
+        self.give_grants(cx, out);
+    }
+
     /// Its sender has other things to send than what was asked for.
     pub(super) fn on_busy(&mut self, cx: &mut Cx<'_>, (from, number): Named) {
         let Some(&peer) = self.by_host.get(&from) else { return };

@@ -383,6 +383,27 @@ impl Sender {
         }
     }
 
+    /// `host` has started again: what it has not confirmed it may have or not, and nothing will
+    /// say. Messages to it are numbered from zero.
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        let Some(peer) = self.peers.remove(&host) else { return };
+        let flows: Vec<Flow> =
+            peer.flows.into_iter().flatten().filter_map(|at| self.flows.remove(at)).collect();
+        for flow in &flows {
+            self.by_id.remove(&flow.msg.id);
+            if flow.msg.reply_to.is_none() {
+                self.unanswered = self.unanswered.saturating_sub(1);
+            }
+            cx.fx.failed(MsgKey { src: cx.me, id: flow.msg.id }, FailReason::Refused);
+        }
+        // Those behind them on their channels are the first ones of the new numbering.
+        for flow in flows {
+            if let Some(next) = self.channels.leave(&flow.msg) {
+                self.start(cx, next);
+            }
+        }
+    }
+
     /// Give a message up, and tell the receiver.
     fn end(&mut self, cx: &mut Cx<'_>, at: SlotRef, why: FailReason, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
