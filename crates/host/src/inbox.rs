@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use endpoint::RangeSet;
-use units::{HostId, MsgKey};
+use units::{HostId, MsgId, MsgKey};
 
 use crate::link::Said;
 
@@ -21,9 +21,8 @@ pub(crate) struct Inbox {
     order: BTreeMap<u64, MsgKey>,
     /// The number of the next message.
     next: u64,
-    /// Ids of the messages that were delivered or given up, per source. Ids are counters, so that
-    /// the set is mostly one range per life of the source; a source that also sends to others
-    /// costs 16 bytes per gap.
+    /// Ids of the messages that were delivered or given up, per source. What is below the oldest
+    /// unfinished one of the source is one range; behind it a message to another host is a gap.
     over: BTreeMap<HostId, RangeSet>,
     /// Bytes of all buffers in `open`.
     buffered: u64,
@@ -171,6 +170,15 @@ impl Inbox {
         self.end(key);
     }
 
+    /// All messages of `src` to this host below `oldest` are over, says their sender: what is
+    /// remembered of them is one number. Who says so too early harms its own messages only.
+    pub(crate) fn is_over_below(&mut self, src: HostId, oldest: MsgId) {
+        let ids = self.over.entry(src).or_default();
+        if ids.prefix() < oldest.0 {
+            ids.insert(0..oldest.0);
+        }
+    }
+
     /// `src` has started again: of its former life no packet is taken any more.
     pub(crate) fn forget_over(&mut self, src: HostId) {
         self.over.remove(&src);
@@ -200,7 +208,6 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::MsgId;
 
     const KEY: MsgKey = MsgKey { src: HostId(1), id: MsgId(0) };
     const SAID: Said = (3, 4);
@@ -297,5 +304,22 @@ mod tests {
             assert!(inbox.deliver(key).unwrap().0 == whole, "{step}");
             assert_eq!(inbox.buffered, 0);
         }
+    }
+
+    /// A source that sends every second of its messages to somebody else.
+    #[test]
+    fn what_is_remembered_of_a_long_life_is_one_range_and_what_is_open() {
+        let mut inbox = Inbox::new(100, 100);
+        for id in (0..10_000).step_by(2) {
+            let key = MsgKey { id: MsgId(id), ..KEY };
+            inbox.is_over_below(KEY.src, MsgId(id.saturating_sub(20)));
+            inbox.place(key, 0, b"abc", SAID).unwrap();
+            inbox.deliver(key).unwrap();
+            assert!(inbox.is_over(key) && inbox.over[&KEY.src].iter().count() <= 12);
+        }
+        inbox.is_over_below(KEY.src, MsgId(5));
+        assert!(inbox.is_over(MsgKey { id: MsgId(9_000), ..KEY }), "late news change nothing");
+        inbox.forget_over(KEY.src);
+        assert!(!inbox.is_over(KEY));
     }
 }

@@ -11,7 +11,8 @@
 //! | `node` | [`Node`]: a host on a thread of its own, for programs |
 //! | `doorbell` | wakes a sleeping host from any thread |
 //! | `inbox` | messages being reassembled; each byte is placed once |
-//! | `signals` | what applications of different hosts tell each other outside messages |
+//! | `signals` | what hosts, and their applications, tell each other outside messages |
+//! | `lives` | which life of each peer counts |
 //! | `timers` | one deadline per timer |
 //! | `clock` | the monotonic clock as [`units::Time`] |
 //! | `content` | where payload comes from and goes to |
@@ -26,6 +27,7 @@ mod doorbell;
 mod error;
 mod inbox;
 mod link;
+mod lives;
 mod node;
 mod runtime;
 mod signals;

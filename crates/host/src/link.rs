@@ -14,7 +14,7 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
-use units::{Dur, HostId, MsgKey};
+use units::{Dur, HostId, MsgId, MsgKey};
 use wire::shim::{Datagram, MAX_HEADER, ShimError, ShimRepr, flag, seal};
 
 use crate::doorbell::Doorbell;
@@ -82,17 +82,25 @@ pub(crate) enum Received {
     Nothing,
     /// A datagram that was counted and ignored.
     Ignored,
-    /// A packet, and what its message says. Its payload is in [`Link::payload`] until the next
-    /// look.
-    Packet(Packet, Said),
-    /// A packet for a former life of this host, counted and ignored: who sent it does not know.
-    Former(HostId),
-    /// The first packet of a source that has started again, as above.
-    Restart(Packet, Said),
+    /// A packet, and what the shim says beside it. Its payload is in [`Link::payload`] until the
+    /// next look.
+    Packet(Packet, Beside),
 }
 
 /// What an application says with a message: its tag and its token.
 pub(crate) type Said = (u16, u64);
+
+/// What travels beside a packet, of which transports know nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Beside {
+    pub(crate) said: Said,
+    /// All messages of the packet's source to its destination below this one are over.
+    pub(crate) oldest: MsgId,
+    /// The life of the packet's source.
+    pub(crate) src_life: u64,
+    /// The life of the packet's destination as its source knows it, otherwise zero.
+    pub(crate) dst_life: u64,
+}
 
 /// One host's end of the network.
 pub(crate) struct Link {
@@ -100,7 +108,6 @@ pub(crate) struct Link {
     /// What cuts and joins trains, where there are any.
     offloads: Option<UdpSocketState>,
     me: HostId,
-    life: u64,
     mtu: u16,
     peers: BTreeMap<HostId, Peer>,
     pub(crate) faults: Faults,
@@ -118,8 +125,6 @@ const BURST: usize = 64 << 10;
 
 struct Peer {
     addr: SocketAddr,
-    /// Which life of it was heard last; zero if none was.
-    life: u64,
     /// The longest IP packet that the way to it takes, bytes; no limit where that is not known.
     mtu: usize,
 }
@@ -205,7 +210,7 @@ impl Peer {
             Ok(getsockopt(&socket, sockopt::IpMtu)?)
         });
         let mtu = mtu.ok().and_then(|mtu| usize::try_from(mtu).ok()).unwrap_or(usize::MAX);
-        Self { addr, life: 0, mtu }
+        Self { addr, mtu }
     }
 }
 
@@ -220,7 +225,6 @@ impl Link {
             socket,
             offloads,
             me: config.me,
-            life: config.incarnation,
             mtu: config.mtu,
             peers: config.peers.iter().map(|(&host, &addr)| (host, Peer::at(addr))).collect(),
             faults: Box::new(|_| Fate::Pass),
@@ -251,15 +255,15 @@ impl Link {
         self.trains.back().map_or(0, |train| train.range.end)
     }
 
-    /// Make the datagram of `pkt`, with its payload and what its message says if it carries one.
+    /// Make the datagram of `pkt` and what travels beside it, with its payload if it carries one.
     pub(crate) fn load(
         &mut self,
         pkt: &Packet,
-        said: Said,
+        beside: Beside,
         content: &mut dyn Content,
         counters: &mut Counters,
     ) -> Result<(), ContractViolation> {
-        let &Peer { addr: to, life, mtu } = match self.peers.get(&pkt.dst) {
+        let &Peer { addr: to, mtu } = match self.peers.get(&pkt.dst) {
             Some(peer) if pkt.src == self.me => peer,
             _ => return Err(ContractViolation::Address { src: pkt.src, dst: pkt.dst }),
         };
@@ -273,8 +277,7 @@ impl Link {
         };
         let end = self.end();
         let datagram = &mut self.tx[end..end + DATAGRAM_MAX];
-        let shim = ShimRepr { src_life: self.life, dst_life: life, ..shim(pkt, said) };
-        let len = shim.emit(pkt.header(), payload_len, datagram)?;
+        let len = shim(pkt, beside).emit(pkt.header(), payload_len, datagram)?;
         let bytes = IP_AND_UDP + len;
         if bytes > mtu {
             return Err(ContractViolation::PathMtu { bytes, dst: pkt.dst, mtu });
@@ -367,7 +370,7 @@ impl Link {
         let (n, range) = next;
         let RecvMeta { addr, ecn, .. } = self.rx.metas[n];
         counters.received += 1;
-        let (mut pkt, shim, payload_len) = match decode(&self.rx.buffers[n][range.clone()]) {
+        let (mut pkt, beside, payload_len) = match decode(&self.rx.buffers[n][range.clone()]) {
             Ok(decoded) => decoded,
             Err(ShimError::HeaderDamaged | ShimError::PayloadDamaged) => {
                 counters.damaged += 1;
@@ -382,28 +385,15 @@ impl Link {
             counters.misaddressed += 1;
             return Ok(Received::Ignored);
         }
-        let Some(peer) = self.peers.get_mut(&pkt.src).filter(|peer| peer.addr == addr) else {
+        if self.peers.get(&pkt.src).is_none_or(|peer| peer.addr != addr) {
             counters.unknown_peer += 1;
             return Ok(Received::Ignored);
-        };
-        // What comes back says what this host wrote.
-        let (mine, theirs) = match pkt.flags.has(Flags::BOUNCED) {
-            true => (shim.src_life, peer.life),
-            false => (shim.dst_life, shim.src_life),
-        };
-        let former = mine != 0 && mine != self.life;
-        if former || theirs < peer.life {
-            counters.stale += 1;
-            return Ok(if former { Received::Former(pkt.src) } else { Received::Ignored });
         }
-        let restarted = peer.life != 0 && theirs > peer.life;
-        peer.life = theirs;
         if ecn == Some(EcnCodepoint::Ce) {
             pkt.flags.set(Flags::CE);
         }
         self.rx.payload = (n, range.end - payload_len..range.end);
-        let said = (shim.tag, shim.token);
-        Ok(if restarted { Received::Restart(pkt, said) } else { Received::Packet(pkt, said) })
+        Ok(Received::Packet(pkt, beside))
     }
 
     /// The payload of the packet received last.
@@ -470,7 +460,8 @@ fn is_loss(error: &io::Error) -> bool {
 }
 
 /// Line 0 of `pkt`, as it travels.
-fn shim(pkt: &Packet, (tag, token): Said) -> ShimRepr {
+fn shim(pkt: &Packet, beside: Beside) -> ShimRepr {
+    let Beside { said: (tag, token), oldest, src_life, dst_life } = beside;
     ShimRepr {
         src: pkt.src,
         dst: pkt.dst,
@@ -484,13 +475,15 @@ fn shim(pkt: &Packet, (tag, token): Said) -> ShimRepr {
         span_len: pkt.span.len,
         tag,
         token,
-        ..ShimRepr::default()
+        oldest,
+        src_life,
+        dst_life,
     }
 }
 
-/// The packet in `bytes`, all that its shim says, and the length of its payload, which must be
+/// The packet in `bytes`, what is said beside it, and the length of its payload, which must be
 /// what the packet's flags let expect.
-fn decode(bytes: &[u8]) -> Result<(Packet, ShimRepr, usize), ShimError> {
+fn decode(bytes: &[u8]) -> Result<(Packet, Beside, usize), ShimError> {
     let datagram = Datagram::new_checked(bytes)?;
     let shim = ShimRepr::parse(&datagram);
     let header = datagram.header();
@@ -507,10 +500,12 @@ fn decode(bytes: &[u8]) -> Result<(Packet, ShimRepr, usize), ShimError> {
         ..Packet::EMPTY
     };
     pkt.hdr[..header.len()].copy_from_slice(header);
+    let ShimRepr { tag, token, oldest, src_life, dst_life, .. } = shim;
+    let beside = Beside { said: (tag, token), oldest, src_life, dst_life };
     let expected = if pkt.carries_payload() { pkt.span.len as usize } else { 0 };
     let (have, need) = (datagram.payload().len(), expected);
     match have == need {
-        true => Ok((pkt, shim, expected)),
+        true => Ok((pkt, beside, expected)),
         false => Err(ShimError::Short { need, have }),
     }
 }
@@ -519,10 +514,9 @@ fn decode(bytes: &[u8]) -> Result<(Packet, ShimRepr, usize), ShimError> {
 mod tests {
     use super::*;
     use crate::{AddressBook, Pattern};
-    use units::MsgId;
     use wire::shim::SHIM_LEN;
 
-    const SAID: Said = (5, 6);
+    const BESIDE: Beside = Beside { said: (5, 6), oldest: MsgId(4), src_life: 7, dst_life: 8 };
     const LOOPBACK: &str = "127.0.0.1:0";
 
     fn pair() -> (Link, Link) {
@@ -558,8 +552,8 @@ mod tests {
     /// Loopback delivers inside `send`, so that one look is enough.
     fn look(link: &mut Link, counters: &mut Counters) -> Option<Packet> {
         match link.receive(counters).unwrap() {
-            Received::Packet(pkt, said) | Received::Restart(pkt, said) => {
-                assert_eq!(said, SAID);
+            Received::Packet(pkt, beside) => {
+                assert_eq!(beside, BESIDE);
                 Some(pkt)
             }
             _ => None,
@@ -590,7 +584,7 @@ mod tests {
         let mut loaded = 0;
         while loaded < sent.len() {
             while loaded < sent.len() && !a.is_full() {
-                a.load(&sent[loaded], SAID, &mut Pattern::default(), &mut counters).unwrap();
+                a.load(&sent[loaded], BESIDE, &mut Pattern::default(), &mut counters).unwrap();
                 loaded += 1;
             }
             assert!(a.trains.iter().any(|train| train.range.len() > train.segment));
@@ -598,7 +592,7 @@ mod tests {
         }
         for sent in &sent {
             let got = look(&mut b, &mut counters).unwrap();
-            assert_eq!((shim(&got, SAID), got.header()), (shim(sent, SAID), sent.header()));
+            assert_eq!((shim(&got, BESIDE), got.header()), (shim(sent, BESIDE), sent.header()));
             let key = MsgKey { src: HostId(0), id: sent.span.msg };
             assert_eq!(b.payload().len(), sent.span.len as usize);
             assert_eq!(
@@ -615,7 +609,7 @@ mod tests {
     fn a_mark_of_the_network_is_seen() {
         let (a, mut b) = pair();
         let mut bytes = vec![0; 200];
-        let len = shim(&data(5), SAID).emit(b"hdr", 5, &mut bytes).unwrap();
+        let len = shim(&data(5), BESIDE).emit(b"hdr", 5, &mut bytes).unwrap();
         seal(&mut bytes[..len]);
         for (ecn, marked) in [(EcnCodepoint::Ect0, false), (EcnCodepoint::Ce, true)] {
             let transmit = Transmit {
@@ -636,13 +630,13 @@ mod tests {
         let (mut a, mut b) = pair();
         let mut counters = Counters::default();
         let sent = data(9000);
-        a.load(&sent, SAID, &mut Pattern::default(), &mut counters).unwrap();
+        a.load(&sent, BESIDE, &mut Pattern::default(), &mut counters).unwrap();
         assert!(a.is_loaded());
         assert!(a.flush(&mut counters).unwrap());
         assert_eq!(tokens(&mut a), [9]);
         assert!(!a.is_loaded());
         let got = look(&mut b, &mut counters).unwrap();
-        let line = |p: &Packet| (shim(p, SAID), p.header().to_vec());
+        let line = |p: &Packet| (shim(p, BESIDE), p.header().to_vec());
         assert_eq!(line(&got), line(&sent));
         let key = MsgKey { src: HostId(0), id: MsgId(4) };
         assert_eq!(b.payload().len(), 9000);
@@ -655,7 +649,7 @@ mod tests {
         let (mut a, mut b) = pair();
         let mut counters = Counters::default();
         for flags in [Flags::TRIMMED, Flags::CONTROL] {
-            a.load(&Packet { flags, ..data(9000) }, SAID, &mut Pattern::default(), &mut counters)
+            a.load(&Packet { flags, ..data(9000) }, BESIDE, &mut Pattern::default(), &mut counters)
                 .unwrap();
             a.flush(&mut counters).unwrap();
             let got = look(&mut b, &mut counters).unwrap();
@@ -669,7 +663,7 @@ mod tests {
         let mut counters = Counters::default();
         let to = b.socket.local_addr().unwrap();
         let mut bytes = vec![0; 200];
-        let repr = ShimRepr { span_len: 5, ..shim(&data(5), SAID) };
+        let repr = ShimRepr { span_len: 5, ..shim(&data(5), BESIDE) };
         let cut = repr.emit(b"hdr", 4, &mut bytes).unwrap();
         seal(&mut bytes[..cut]);
         a.socket.send_to(&bytes[..cut], to).unwrap();
@@ -704,7 +698,7 @@ mod tests {
         a.append(to, None, 70_000);
         assert!(a.flush(&mut counters).unwrap());
         assert_eq!(counters.send_losses, 1);
-        a.load(&data(10), SAID, &mut Pattern::default(), &mut counters).unwrap();
+        a.load(&data(10), BESIDE, &mut Pattern::default(), &mut counters).unwrap();
         a.flush(&mut counters).unwrap();
         assert!(look(&mut b, &mut counters).is_some());
         for errno in [Errno::PERM, Errno::ACCESS, Errno::MSGSIZE, Errno::HOSTDOWN] {
@@ -719,7 +713,7 @@ mod tests {
         let mut counters = Counters::default();
         a.faults = Box::new(|n| [Fate::Drop, Fate::Twice, Fate::Pass][n as usize % 3]);
         for _ in 0..3 {
-            a.load(&data(1), SAID, &mut Pattern::default(), &mut counters).unwrap();
+            a.load(&data(1), BESIDE, &mut Pattern::default(), &mut counters).unwrap();
             assert!(a.flush(&mut counters).unwrap());
             assert_eq!(tokens(&mut a), [9], "a lost one has left, too");
         }
@@ -743,7 +737,7 @@ mod tests {
         let (mut a, _b) = pair();
         let mut counters = Counters::default();
         let mut load =
-            |pkt: Packet| a.load(&pkt, SAID, &mut Pattern::default(), &mut counters).unwrap_err();
+            |pkt: Packet| a.load(&pkt, BESIDE, &mut Pattern::default(), &mut counters).unwrap_err();
         let dst = HostId(9);
         assert_eq!(
             load(Packet { dst, ..data(1) }),
@@ -763,14 +757,14 @@ mod tests {
         // No IP packet is longer than 65535 bytes.
         assert_eq!(a.peers[&dst].mtu, lo.min(65_535), "as the kernel has it");
         let mut counters = Counters::default();
-        a.load(&data(1_400), SAID, &mut Pattern::default(), &mut counters).unwrap();
+        a.load(&data(1_400), BESIDE, &mut Pattern::default(), &mut counters).unwrap();
         a.flush(&mut counters).unwrap();
         look(&mut b, &mut counters).unwrap();
         let bytes = b.rx.payload.1.end + IP_AND_UDP;
         a.peers.get_mut(&dst).unwrap().mtu = bytes;
-        a.load(&data(1_400), SAID, &mut Pattern::default(), &mut counters).unwrap();
+        a.load(&data(1_400), BESIDE, &mut Pattern::default(), &mut counters).unwrap();
         let longer =
-            a.load(&data(1_407), SAID, &mut Pattern::default(), &mut counters).unwrap_err();
+            a.load(&data(1_407), BESIDE, &mut Pattern::default(), &mut counters).unwrap_err();
         assert_eq!(longer, ContractViolation::PathMtu { bytes: bytes + 7, dst, mtu: bytes });
         assert!(longer.to_string().contains("payload by 7 bytes"), "{longer}");
     }

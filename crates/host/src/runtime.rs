@@ -5,22 +5,23 @@
 //! looked at. After every call of the endpoint its effects are applied and the port is polled, as
 //! [`Endpoint`] demands; then the application hears what happened and its wishes are served.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::UdpSocket;
 use std::ops::Range;
 use std::sync::Arc;
 
 use endpoint::{
-    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, FailReason, Job, Msg,
-    NetView, Packet, Purpose, Stat, Submit, Tx, TxPort,
+    App, AppCx, AppEffect, AppEvent, Cx, Draw, Effect, Effects, Endpoint, FailReason, Flags, Job,
+    Msg, NetView, Packet, Purpose, Stat, Submit, Tx, TxPort,
 };
 use units::{Dur, HostId, MsgId, MsgKey, Time};
 
 use crate::clock::Clock;
 use crate::doorbell::Doorbell;
 use crate::inbox::{Contradiction, Inbox};
-use crate::link::{Link, Received, Said};
-use crate::signals::{self, Signals};
+use crate::link::{Beside, Link, Received, Said};
+use crate::lives::{Lives, Verdict};
+use crate::signals::{self, Answer, Signals};
 use crate::timers::Timers;
 use crate::{Config, Content, ContractViolation, Error, Faults};
 
@@ -98,6 +99,26 @@ pub(crate) fn first_id(config: &Config) -> u64 {
     config.incarnation << INCARNATION_SHIFT
 }
 
+/// This host's messages to another one that are not over.
+#[derive(Default)]
+struct Unfinished {
+    ids: BTreeSet<MsgId>,
+    /// After the last one that was ever submitted.
+    end: MsgId,
+}
+
+impl Unfinished {
+    fn insert(&mut self, id: MsgId) {
+        self.ids.insert(id);
+        self.end = self.end.max(MsgId(id.0.saturating_add(1)));
+    }
+
+    /// All below are over.
+    fn oldest(&self) -> MsgId {
+        self.ids.first().copied().unwrap_or(self.end)
+    }
+}
+
 /// A packet that has arrived.
 #[derive(Clone, Copy)]
 struct Receiving {
@@ -155,12 +176,17 @@ pub struct Host<'a> {
     backlog: VecDeque<Msg>,
     /// A message has left the endpoint: it may have room again.
     retry: bool,
-    /// What its unfinished messages say, where that is not nothing.
+    /// Its messages that are not over.
+    unfinished: BTreeMap<HostId, Unfinished>,
+    /// To whom each of them goes.
+    whom: BTreeMap<MsgId, HostId>,
+    /// What they say, where that is not nothing.
     said: BTreeMap<MsgId, Said>,
     /// Signals that wait for their time, by time and order: to whom, and what.
     later: BTreeMap<(Time, u64), (HostId, Said)>,
     /// Signals between this host and others.
     signals: Signals,
+    lives: Lives,
     /// What it has reported.
     jobs: Vec<Job>,
 
@@ -204,7 +230,10 @@ impl<'a> Host<'a> {
             wishes: VecDeque::new(),
             backlog: VecDeque::new(),
             retry: false,
+            unfinished: BTreeMap::new(),
+            whom: BTreeMap::new(),
             said: BTreeMap::new(),
+            lives: Lives::new(config.incarnation),
             later: BTreeMap::new(),
             signals: Signals::new(config.me, first_id(&config)),
             jobs: Vec::new(),
@@ -288,7 +317,8 @@ impl<'a> Host<'a> {
         while !self.link.is_full()
             && let Some((pkt, said)) = self.signals.poll(now)
         {
-            self.link.load(&pkt, said, self.content, &mut self.counters)?;
+            let beside = self.beside(&pkt, said);
+            self.link.load(&pkt, beside, self.content, &mut self.counters)?;
         }
         self.counters.signals_lost = self.signals.lost;
         Ok(())
@@ -319,16 +349,64 @@ impl<'a> Host<'a> {
             match self.link.receive(&mut self.counters)? {
                 Received::Nothing => return Ok(false),
                 Received::Ignored => {}
-                Received::Packet(pkt, said) => self.on_packet(pkt, said)?,
-                Received::Former(src) => self.signals.greet(src),
-                Received::Restart(pkt, said) => {
-                    self.call(|endpoint, cx| endpoint.on_restart(cx, pkt.src))?;
-                    self.inbox.forget_over(pkt.src);
-                    self.on_packet(pkt, said)?;
+                Received::Packet(pkt, beside) if pkt.proto == signals::PROTO => {
+                    self.on_control(&pkt, &beside)?;
+                }
+                Received::Packet(pkt, beside) => {
+                    if self.is_current(&pkt, &beside)? {
+                        self.inbox.is_over_below(pkt.src, beside.oldest);
+                        self.on_packet(pkt, beside.said)?;
+                    }
                 }
             }
         }
         Ok(true)
+    }
+
+    /// Whether `pkt` is of the life of its source that counts, and for this one.
+    fn is_current(&mut self, pkt: &Packet, beside: &Beside) -> Result<bool, Error> {
+        // What comes back says what this host wrote.
+        let lives = match pkt.flags.has(Flags::BOUNCED) {
+            true => (self.lives.of(pkt.src), beside.src_life),
+            false => (beside.src_life, beside.dst_life),
+        };
+        match self.lives.judge(pkt.src, lives, self.clock.now())? {
+            Verdict::Current => return Ok(true),
+            Verdict::Former => self.signals.answer(pkt.src, Answer::Hello),
+            Verdict::Other(Some(number)) => self.signals.answer(pkt.src, Answer::WhoAreYou(number)),
+            Verdict::Other(None) => {}
+        }
+        self.counters.stale += 1;
+        Ok(false)
+    }
+
+    /// A packet between the hosts themselves.
+    fn on_control(&mut self, pkt: &Packet, beside: &Beside) -> Result<(), Error> {
+        match signals::kind(pkt) {
+            Some(signals::Kind::WhoAreYou) => {
+                self.signals.answer(pkt.src, Answer::ThisLife(beside.said.1));
+            }
+            Some(signals::Kind::ThisLife) => {
+                if self.lives.answered(pkt.src, beside.said.1, beside.src_life) {
+                    self.call(|endpoint, cx| endpoint.on_restart(cx, pkt.src))?;
+                    self.inbox.forget_over(pkt.src);
+                    self.serve_app()?;
+                }
+            }
+            Some(signals::Kind::Signal) if self.is_current(pkt, beside)? => {
+                if self.signals.hear(pkt) {
+                    self.hear(pkt.src, beside.said);
+                }
+            }
+            Some(signals::Kind::Confirmed) if self.is_current(pkt, beside)? => {
+                self.signals.confirmed(pkt);
+            }
+            Some(signals::Kind::Hello) => {
+                self.is_current(pkt, beside)?;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// The application is to hear what `from` signals.
@@ -339,12 +417,6 @@ impl<'a> Host<'a> {
     fn on_packet(&mut self, pkt: Packet, said: Said) -> Result<(), Error> {
         let at = self.clock.now();
         self.counters.received_bytes += u64::from(pkt.wire_len);
-        if pkt.proto == signals::PROTO {
-            if self.signals.hear(&pkt) {
-                self.hear(pkt.src, said);
-            }
-            return Ok(());
-        }
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         // `decode` has checked that the sum fits.
         let end = pkt.span.offset + u64::from(pkt.span.len);
@@ -438,7 +510,7 @@ impl Host<'_> {
             Effect::Acked(id) => {
                 self.counters.acked += 1;
                 self.retry = true;
-                self.said.remove(&id);
+                self.finish(id);
                 self.events.push_back(AppEvent::Acked(id));
             }
             Effect::Failed(key, why) => {
@@ -460,10 +532,19 @@ impl Host<'_> {
         Ok(())
     }
 
+    /// A message of this host is over.
+    fn finish(&mut self, id: MsgId) {
+        self.said.remove(&id);
+        let dst = self.whom.remove(&id);
+        if let Some(to) = dst.and_then(|dst| self.unfinished.get_mut(&dst)) {
+            to.ids.remove(&id);
+        }
+    }
+
     fn fail(&mut self, key: MsgKey, why: FailReason) {
         self.counters.failed += 1;
         if key.src == self.config.me {
-            self.said.remove(&key.id);
+            self.finish(key.id);
         }
         self.events.push_back(AppEvent::Failed(key, why));
     }
@@ -534,6 +615,19 @@ impl Host<'_> {
         }
     }
 
+    /// What travels beside `pkt`.
+    fn beside(&self, pkt: &Packet, said: Said) -> Beside {
+        let oldest = self.unfinished.get(&pkt.dst).map_or(MsgId(0), Unfinished::oldest);
+        // A source that wants no confirmation has done with a message as it sends its last packet.
+        let at_most = if pkt.carries_payload() { pkt.span.msg } else { oldest };
+        Beside {
+            said,
+            oldest: oldest.min(at_most),
+            src_life: self.lives.mine,
+            dst_life: self.lives.of(pkt.dst),
+        }
+    }
+
     /// Poll the port without sending: packets that are chosen while others are received leave
     /// together, at the end of the turn.
     fn choose(&mut self) -> Result<(), Error> {
@@ -556,7 +650,8 @@ impl Host<'_> {
                     true => self.said.get(&slot.span.msg).copied().unwrap_or_default(),
                     false => (0, 0),
                 };
-                self.link.load(&slot, said, self.content, &mut self.counters)?;
+                let beside = self.beside(&slot, said);
+                self.link.load(&slot, beside, self.content, &mut self.counters)?;
             }
             Tx::NotBefore(at) if at <= now => {
                 return Err(ContractViolation::NotLater { now, at }.into());
@@ -613,6 +708,8 @@ impl Host<'_> {
                 if (tag, token) != (0, 0) {
                     self.said.insert(msg.id, (tag, token));
                 }
+                self.unfinished.entry(msg.dst).or_default().insert(msg.id);
+                self.whom.insert(msg.id, msg.dst);
                 self.submit(msg)
             }
             AppEffect::Cancel(id) => self.cancel(id),

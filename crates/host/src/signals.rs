@@ -1,6 +1,7 @@
-//! Signals between the applications of two hosts, which the simulator carries outside its network.
+//! What hosts say to one another beside the packets of transports: the signals of applications,
+//! which the simulator carries outside its network, and in which life they are (`lives`).
 //!
-//! Here they cross the same network as packets of their own protocol, one at a time to each host:
+//! Signals cross the same network as packets of their own protocol, one at a time to each host:
 //! the next one leaves when the one before has been confirmed. So none is lost or heard twice, and
 //! those of one host are heard in the order in which they were sent.
 
@@ -11,15 +12,47 @@ use units::{Dur, HostId, MsgId, Time};
 
 use crate::link::Said;
 
-/// Which protocol signals are, among those of `wire`: numbers from 253 on are for experiments
+/// Which protocol these packets are, among those of `wire`: numbers from 253 on are for experiments
 /// (RFC 3692), and 255 is reserved (IANA, protocol numbers).
 pub(crate) const PROTO: u8 = 255;
 
-/// What the one byte of header says.
-const SIGNAL: u8 = 0;
-const CONFIRMED: u8 = 1;
-/// Nothing: the life that its shim names is the news.
-const HELLO: u8 = 2;
+/// What a packet of this protocol is: the one byte of its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A signal between applications.
+    Signal,
+    /// It has been heard.
+    Confirmed,
+    /// Nothing: the life that its shim names is the news.
+    Hello,
+    /// Say in which life you are, with this number.
+    WhoAreYou,
+    /// The answer, with the same number.
+    ThisLife,
+}
+
+/// By their bytes.
+const KINDS: [Kind; 5] =
+    [Kind::Signal, Kind::Confirmed, Kind::Hello, Kind::WhoAreYou, Kind::ThisLife];
+
+/// What `pkt`, of this protocol, is.
+pub(crate) fn kind(pkt: &Packet) -> Option<Kind> {
+    let &[byte] = pkt.header() else { return None };
+    KINDS.get(usize::from(byte)).copied()
+}
+
+/// What is to be said to a host, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A signal has been heard: its number.
+    Confirmed(u64),
+    /// This host lives anew.
+    Hello,
+    /// Say in which life you are, with this number.
+    WhoAreYou(u64),
+    /// This life, to who asked with this number.
+    ThisLife(u64),
+}
 
 /// Bytes of a signal on a simulated wire: the shortest Ethernet frame.
 const WIRE_LEN: u16 = 64;
@@ -57,8 +90,8 @@ pub(crate) struct Signals {
     to: BTreeMap<HostId, Outgoing>,
     /// The number heard last from each host: they rise also over a host's lives.
     heard: BTreeMap<HostId, u64>,
-    /// Confirmations to send, and greetings: to whom, of which, what.
-    answers: VecDeque<(HostId, u64, u8)>,
+    /// Answers to send: to whom, what.
+    answers: VecDeque<(HostId, Answer)>,
     /// Signals given up.
     pub(crate) lost: u64,
 }
@@ -82,14 +115,11 @@ impl Signals {
         self.next += 1;
     }
 
-    /// Let `to` hear of this life.
-    pub(crate) fn greet(&mut self, to: HostId) {
-        self.answer(to, 0, HELLO);
-    }
-
-    fn answer(&mut self, to: HostId, number: u64, kind: u8) {
+    /// Have `answer` sent to `to`. Where very many wait, one more is left out: who needs it asks
+    /// again.
+    pub(crate) fn answer(&mut self, to: HostId, answer: Answer) {
         if self.answers.len() < ANSWERS {
-            self.answers.push_back((to, number, kind));
+            self.answers.push_back((to, answer));
         }
     }
 
@@ -102,8 +132,14 @@ impl Signals {
 
     /// What is to be sent by `now`: a packet and what it says.
     pub(crate) fn poll(&mut self, now: Time) -> Option<(Packet, Said)> {
-        if let Some((to, number, kind)) = self.answers.pop_front() {
-            return Some((self.packet(to, number, kind), (0, 0)));
+        if let Some((to, answer)) = self.answers.pop_front() {
+            let (kind, of, token) = match answer {
+                Answer::Confirmed(of) => (Kind::Confirmed, of, 0),
+                Answer::Hello => (Kind::Hello, 0, 0),
+                Answer::WhoAreYou(number) => (Kind::WhoAreYou, 0, number),
+                Answer::ThisLife(number) => (Kind::ThisLife, 0, number),
+            };
+            return Some((self.packet(to, of, kind), (0, token)));
         }
         let is_due = |out: &Outgoing| !out.waiting.is_empty() && out.due <= now;
         let (&to, out) = self.to.iter_mut().find(|(_, out)| is_due(out))?;
@@ -114,39 +150,34 @@ impl Signals {
         let &(number, said) = out.waiting.front()?;
         out.due = now + Dur(WAIT.0 << out.tries.min(DOUBLINGS));
         out.tries += 1;
-        Some((self.packet(to, number, SIGNAL), said))
+        Some((self.packet(to, number, Kind::Signal), said))
     }
 
-    fn packet(&self, dst: HostId, number: u64, kind: u8) -> Packet {
+    fn packet(&self, dst: HostId, number: u64, kind: Kind) -> Packet {
         let span = Span { msg: MsgId(number), ..Span::default() };
         let flags = Flags::CONTROL;
         let (src, wire_len) = (self.me, WIRE_LEN);
         let mut pkt = Packet { src, dst, proto: PROTO, wire_len, flags, span, ..Packet::EMPTY };
-        pkt.put_header(&[kind]);
+        pkt.put_header(&[kind as u8]);
         pkt
     }
 
-    /// A packet of this protocol has come. True if it is a signal that has not been heard.
+    /// A signal has come. True if it has not been heard.
     pub(crate) fn hear(&mut self, pkt: &Packet) -> bool {
         let number = pkt.span.msg.0;
-        match pkt.header() {
-            [SIGNAL] => {
-                self.answer(pkt.src, number, CONFIRMED);
-                let last = self.heard.insert(pkt.src, number).unwrap_or(0);
-                // An old one is confirmed again and changes nothing.
-                self.heard.insert(pkt.src, last.max(number));
-                last < number
-            }
-            [CONFIRMED] => {
-                let out = self.to.get_mut(&pkt.src);
-                let first =
-                    |out: &&mut Outgoing| out.waiting.front().is_some_and(|w| w.0 == number);
-                if let Some(out) = out.filter(first) {
-                    out.next();
-                }
-                false
-            }
-            _ => false,
+        self.answer(pkt.src, Answer::Confirmed(number));
+        // An old one is confirmed again and changes nothing.
+        let last = self.heard.entry(pkt.src).or_insert(0);
+        let is_new = *last < number;
+        *last = number.max(*last);
+        is_new
+    }
+
+    /// A confirmation has come.
+    pub(crate) fn confirmed(&mut self, pkt: &Packet) {
+        let Some(out) = self.to.get_mut(&pkt.src) else { return };
+        if out.waiting.front().is_some_and(|first| first.0 == pkt.span.msg.0) {
+            out.next();
         }
     }
 }
@@ -183,7 +214,8 @@ mod tests {
                 }
                 while let Some((pkt, _)) = b.poll(now) {
                     for _ in 0..coin() {
-                        assert!(!a.hear(&pkt));
+                        assert_eq!(kind(&pkt), Some(Kind::Confirmed));
+                        a.confirmed(&pkt);
                     }
                 }
             }

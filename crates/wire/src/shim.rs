@@ -24,9 +24,10 @@
 //! 48  token of the message                 8
 //! 56  life of the source                   8
 //! 64  life of the destination              8
-//! 72  check of the headers                 4
-//! 76  check of the payload                 4
-//! 80  transport header, payload
+//! 72  oldest unfinished message            8
+//! 80  check of the headers                 4
+//! 84  check of the payload                 4
+//! 88  transport header, payload
 //! ```
 //!
 //! Both checks are CRC-32C (RFC 3720, appendix B.4). UDP's own checksum ends at every switch that
@@ -48,7 +49,7 @@ use units::{HostId, MsgId};
 use crate::int;
 
 /// Bytes of this header.
-pub const SHIM_LEN: usize = 80;
+pub const SHIM_LEN: usize = 88;
 /// The most bytes of transport header that may follow.
 pub const MAX_HEADER: usize = 64;
 
@@ -88,8 +89,9 @@ mod field {
     pub(super) const TOKEN: Range<usize> = 48..56;
     pub(super) const SRC_LIFE: Range<usize> = 56..64;
     pub(super) const DST_LIFE: Range<usize> = 64..72;
-    pub(super) const HEADER_CHECK: Range<usize> = 72..76;
-    pub(super) const PAYLOAD_CHECK: Range<usize> = 76..80;
+    pub(super) const OLDEST: Range<usize> = 72..80;
+    pub(super) const HEADER_CHECK: Range<usize> = 80..84;
+    pub(super) const PAYLOAD_CHECK: Range<usize> = 84..88;
 }
 
 /// Why a datagram cannot be built or read.
@@ -168,6 +170,8 @@ pub struct ShimRepr {
     pub src_life: u64,
     /// The life of the receiving host, zero if that is not known.
     pub dst_life: u64,
+    /// All messages of the source to the destination below this one are over.
+    pub oldest: MsgId,
 }
 
 impl ShimRepr {
@@ -204,6 +208,7 @@ impl ShimRepr {
         out[field::TOKEN].copy_from_slice(&self.token.to_be_bytes());
         out[field::SRC_LIFE].copy_from_slice(&self.src_life.to_be_bytes());
         out[field::DST_LIFE].copy_from_slice(&self.dst_life.to_be_bytes());
+        out[field::OLDEST].copy_from_slice(&self.oldest.0.to_be_bytes());
         out[field::HEADER_CHECK.start..SHIM_LEN].fill(0);
         out[SHIM_LEN..SHIM_LEN + hdr.len()].copy_from_slice(hdr);
         Ok(need)
@@ -228,6 +233,7 @@ impl ShimRepr {
             token: get_u64(bytes, field::TOKEN),
             src_life: get_u64(bytes, field::SRC_LIFE),
             dst_life: get_u64(bytes, field::DST_LIFE),
+            oldest: MsgId(get_u64(bytes, field::OLDEST)),
         }
     }
 }
@@ -395,6 +401,7 @@ mod tests {
         token: 0x0e0f,
         src_life: 0x1011,
         dst_life: 0x1213,
+        oldest: MsgId(0x1415),
     };
 
     /// A whole datagram with the header `hdr`.
@@ -411,10 +418,11 @@ mod tests {
         let bytes = sealed(&DATA, b"hd", b"pay");
         let head = *b"TRML\x02\xc7\x01\x04\0\0\0\x01\0\0\x02\x03\0\0\0\x07\x23\x68\x02\0\
             \0\0\0\0\0\0\x0a\x0b\0\0\0\0\0\0\x46\x50\0\0\0\x03\0\x03\x0c\x0d\0\0\0\0\0\0\x0e\x0f\
-            \0\0\0\0\0\0\x10\x11\0\0\0\0\0\0\x12\x13";
-        assert_eq!(bytes[..72], head);
-        assert_eq!(bytes[80..], *b"hdpay");
-        assert_eq!(bytes[76..80], crc32c::crc32c(b"pay").to_be_bytes());
+            \0\0\0\0\0\0\x10\x11\0\0\0\0\0\0\x12\x13\
+            \0\0\0\0\0\0\x14\x15";
+        assert_eq!(bytes[..80], head);
+        assert_eq!(bytes[88..], *b"hdpay");
+        assert_eq!(bytes[84..88], crc32c::crc32c(b"pay").to_be_bytes());
     }
 
     /// RFC 3720, appendix B.4: 32 bytes of zeros, of ones, and counting up.
@@ -437,16 +445,16 @@ mod tests {
         assert_eq!(with(4, 1), Some(ShimError::Version(1)));
         assert_eq!(with(23, 1), Some(ShimError::Reserved));
         assert_eq!(with(22, 65), Some(ShimError::HeaderTooLong(65)));
-        assert_eq!(with(22, 3), Some(ShimError::Short { need: 86, have: 85 }));
+        assert_eq!(with(22, 3), Some(ShimError::Short { need: 94, have: 93 }));
         assert_eq!(with(22, 1), Some(ShimError::Trailing(1)));
         assert_eq!(with(45, 4), Some(ShimError::PayloadBeyondSpan { payload: 4, span: 3 }));
-        assert_eq!(with(84, b'x'), Some(ShimError::PayloadDamaged));
+        assert_eq!(with(92, b'x'), Some(ShimError::PayloadDamaged));
         let end = ShimRepr { offset: u64::MAX - 2, ..DATA };
-        let mut buf = [0; 85];
+        let mut buf = [0; 93];
         assert_eq!(end.emit(b"hd", 3, &mut buf), Err(ShimError::OffsetOverflow));
         assert_eq!(DATA.emit(&[0; 65], 3, &mut [0; 200]), Err(ShimError::HeaderTooLong(65)));
-        let short = ShimError::Short { need: 85, have: 84 };
-        assert_eq!(DATA.emit(b"hd", 3, &mut buf[..84]), Err(short));
+        let short = ShimError::Short { need: 93, have: 92 };
+        assert_eq!(DATA.emit(b"hd", 3, &mut buf[..92]), Err(short));
     }
 
     /// Whatever bit is turned over on the way, but for those that switches write.
@@ -503,14 +511,14 @@ mod tests {
             offset in 0..=u64::MAX - u64::from(u32::MAX),
             span_len in any::<u32>(),
             said in any::<(u16, u64)>(),
-            lives in any::<(u64, u64)>(),
+            lives in any::<(u64, u64, u64)>(),
         ) -> ShimRepr {
             let (src, dst, msg) = (HostId(hosts.0), HostId(hosts.1), MsgId(msg));
             let ((proto, class, flags), (tag, token)) = (bytes, said);
-            let (src_life, dst_life) = lives;
+            let (src_life, dst_life, oldest) = (lives.0, lives.1, MsgId(lives.2));
             ShimRepr {
                 src, dst, proto, path, class, flags, wire_len, msg, offset, span_len, tag, token,
-                src_life, dst_life,
+                src_life, dst_life, oldest,
             }
         }
     }
