@@ -2,10 +2,13 @@
 
 use units::{HostId, MsgId};
 use wire::frame::{Carrier, Ecn, FrameRepr, UDP};
+use wire::shim::{MAX_HEADER, ShimRepr};
 use wire::{cbr, roce};
 
 /// Bytes of transport header that a packet can hold.
 pub const HDR_MAX: usize = 64;
+
+const _: () = assert!(MAX_HEADER == HDR_MAX, "a datagram carries the whole header of a packet");
 
 /// Which bytes of which message a packet is about. Payload itself is not carried in simulation.
 /// For data, the message is one of the packet's source; for control, what it answers.
@@ -132,14 +135,57 @@ impl Packet {
         self.flags.payload()
     }
 
+    /// Bytes of payload that it carries now.
+    #[must_use]
+    pub const fn payload_len(&self) -> u32 {
+        if self.carries_payload() { self.span.len } else { 0 }
+    }
+
+    /// Line 0, as it travels between real hosts, before the transport header. What hosts say beside
+    /// it is left out.
+    #[must_use]
+    pub fn shim(&self) -> ShimRepr {
+        ShimRepr {
+            src: self.src,
+            dst: self.dst,
+            proto: self.proto,
+            path: self.path,
+            class: self.class,
+            flags: self.flags.0,
+            wire_len: self.wire_len,
+            msg: self.span.msg,
+            offset: self.span.offset,
+            span_len: self.span.len,
+            ..ShimRepr::default()
+        }
+    }
+
+    /// The packet that has travelled so, with its transport header, of at most [`HDR_MAX`] bytes.
+    #[must_use]
+    pub fn from_shim(shim: &ShimRepr, header: &[u8]) -> Self {
+        let mut pkt = Self {
+            src: shim.src,
+            dst: shim.dst,
+            proto: shim.proto,
+            path: shim.path,
+            class: shim.class,
+            flags: Flags(shim.flags),
+            wire_len: shim.wire_len,
+            span: Span { msg: shim.msg, offset: shim.offset, len: shim.span_len },
+            ..Self::EMPTY
+        };
+        pkt.put_header(header);
+        pkt
+    }
+
     /// Ethernet, IP and perhaps UDP around the transport header, as a capture or a switch's program
     /// sees them.
     #[must_use]
     pub fn frame(&self) -> FrameRepr {
         // Not from `wire_len`: simulators count headers in their own ways, and a dissector adds up
         // the bytes of a stream.
-        let payload = if self.carries_payload() { self.span.len as usize } else { 0 };
-        let body_len = (usize::from(self.hdr_len) + payload).min(usize::from(u16::MAX)) as u16;
+        let body_len = (usize::from(self.hdr_len) + self.payload_len() as usize)
+            .min(usize::from(u16::MAX)) as u16;
         let ecn = if self.flags.has(Flags::CE) {
             Ecn::Marked
         } else if self.flags.has(Flags::ECT) {

@@ -247,7 +247,8 @@ pub struct Config {
 
 impl Config {
     /// The queue of the switch port that transmits over `link`.
-    pub(crate) fn queue_of(&self, link: u32) -> &QueueSpec {
+    #[must_use]
+    pub fn queue_of(&self, link: u32) -> &QueueSpec {
         let other = self.queues_at.binary_search_by_key(&link, |(link, _)| *link);
         other.map_or(&self.queue, |at| &self.queues_at[at].1)
     }

@@ -14,15 +14,18 @@ use crate::topology::{Link, Topology};
 
 /// One step of the fault script.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Step {
-    pub(crate) at: Time,
-    pub(crate) link: u32,
-    pub(crate) change: Change,
+pub struct Step {
+    /// When.
+    pub at: Time,
+    /// Which directed link.
+    pub link: u32,
+    /// What changes.
+    pub change: Change,
 }
 
 /// What changes at a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Change {
+pub enum Change {
     /// The probability with which a packet that arrives is lost: 1 of a dead link.
     Loss(f64),
     /// The rate at which packets are sent from now on.
@@ -36,13 +39,15 @@ pub(crate) enum Change {
 
 /// The steps in order of time, the same in all partitions.
 #[derive(Clone, Debug)]
-pub(crate) struct Script {
+pub struct Script {
     steps: Arc<[Step]>,
     next: usize,
 }
 
 impl Script {
-    pub(crate) fn new(topology: &Topology, faults: &[Fault], reroute_after: Dur) -> Self {
+    /// The steps of `faults`, of which news takes `reroute_after`.
+    #[must_use]
+    pub fn new(topology: &Topology, faults: &[Fault], reroute_after: Dur) -> Self {
         let mut sorted: Vec<&Fault> = faults.iter().collect();
         sorted.sort_by_key(|fault| (fault.link, fault.at));
         let mut steps = Vec::new();
@@ -61,12 +66,13 @@ impl Script {
     }
 
     /// When the next step is due.
-    pub(crate) fn next_at(&self) -> Option<Time> {
+    #[must_use]
+    pub fn next_at(&self) -> Option<Time> {
         self.steps.get(self.next).map(|step| step.at)
     }
 
     /// The next step if it is due at `now`.
-    pub(crate) fn take(&mut self, now: Time) -> Option<Step> {
+    pub fn take(&mut self, now: Time) -> Option<Step> {
         let step = *self.steps.get(self.next).filter(|step| step.at <= now)?;
         self.next += 1;
         Some(step)

@@ -37,6 +37,7 @@ mod pfc;
 mod port;
 mod reassembly;
 mod route;
+mod router;
 mod run;
 mod sample;
 mod shortest;
@@ -57,6 +58,7 @@ pub use config::{
     Config, ConfigError, Departures, Encapsulation, Encoding, Events, Fault, FaultAction, Pause,
     PfcSpec, Routing, Threads, Watchdog, WatchdogAction,
 };
+pub use faults::{Change as LinkChange, Script as FaultScript, Step as FaultStep};
 pub use host_clock::{HostClock, SendJitter};
 pub use livelock::{Recent, RecentKind};
 pub use outcome::{
@@ -64,6 +66,7 @@ pub use outcome::{
     QueueBytes, Sample, Violated, Violation,
 };
 pub use pfc::{check_memory, check_pause, little_headroom};
+pub use router::Router;
 pub use sim::Sim;
 pub use topology::{
     Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Tier, Topology, TopologyError, Vl2,

@@ -4,8 +4,8 @@
 //! The layer below [`crate::network`] and [`crate::pfc`], which decide where packets go: here they
 //! are queued, transmitted, marked, lost and observed.
 
-use endpoint::{Draw, Drop, Flags, Observer, Packet, PacketEvent, Purpose};
-use queues::{Desc, Disposition};
+use endpoint::{Drop, Flags, Observer, Packet, PacketEvent};
+use queues::{Desc, Disposition, draws};
 use units::{Rate, Time};
 
 use crate::config::Config;
@@ -14,7 +14,7 @@ use crate::digest::{self, Outcome};
 use crate::host_clock::Jitter;
 use crate::outcome::Amount;
 use crate::outgoing::Outgoing;
-use crate::port::{DropCounters, FarEnd, PORT, Port};
+use crate::port::{DropCounters, FarEnd, Port};
 use crate::slab::{self, Slab};
 use crate::switch::{Elsewhere, Switch};
 use crate::telemetry;
@@ -79,8 +79,6 @@ pub(crate) struct Links<'o, const WATCHED: bool> {
 
 /// Ports that a sample will look at, and packets that leave, are fetched this far ahead.
 const SOON: usize = 8;
-
-const COIN: Purpose = Purpose::new("queue: coin");
 
 impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     pub(crate) fn new(core: Core, plan: Plan, config: &Config) -> Self {
@@ -323,7 +321,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         let (seed, number, coins) = (self.seed, rare.link, &mut rare.coins);
         let coin = || {
             *coins += 1;
-            Draw::new(seed, PORT, u64::from(number)).bits(COIN, *coins)
+            draws::coin(seed, number, *coins)
         };
         let mut fate = |fate, packet| applier.apply(fate, packet);
         match &contents {

@@ -28,7 +28,7 @@ use crate::valiant;
 use crate::world::World;
 
 /// Draws of a switch.
-const SWITCH: Purpose = Purpose::new("switch");
+pub(crate) const SWITCH: Purpose = Purpose::new("switch");
 
 /// The lengths of packets for which slots were made: see [`crate::event_loop`].
 pub(crate) struct Lengths {

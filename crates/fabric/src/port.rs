@@ -11,8 +11,8 @@
 //! or a departure does something to a packet (it is marked as it leaves), departures are events:
 //! `Network::port_departure`.
 
-use endpoint::{Draw, Flags, Packet, Purpose};
-use queues::{Desc, Queue};
+use endpoint::{Flags, Packet};
+use queues::{Desc, Queue, draws};
 use units::{Dur, Rate, Time};
 
 use crate::core::Core;
@@ -20,11 +20,6 @@ use crate::host_clock::Jitter;
 use crate::outcome::{LinkStats, PauseStats};
 use crate::route::Leg;
 use crate::topology::Link;
-
-/// Draws of a port.
-pub(crate) const PORT: Purpose = Purpose::new("port");
-/// Whether the n-th packet that has arrived is lost.
-const LOSS: Purpose = Purpose::new("link: loss");
 
 /// The far end of a link, by numbers of this partition.
 #[derive(Clone, Copy, Debug)]
@@ -570,8 +565,7 @@ impl Port {
     /// Whether the packet that has just arrived is lost.
     #[cold]
     pub(crate) fn loses(&self, seed: u64) -> bool {
-        let draw = Draw::new(seed, PORT, u64::from(self.rare.link));
-        draw.unit(LOSS, self.packets) < self.rare.loss
+        draws::is_lost(seed, self.rare.link, self.packets, self.rare.loss)
     }
 
     /// From now on, packets that arrive are lost with this probability.

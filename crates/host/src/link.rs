@@ -8,19 +8,18 @@ use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::ops::Range;
 
-use endpoint::{Draw, Flags, HDR_MAX, Packet, Purpose, Span};
+use endpoint::{Draw, Flags, Packet, Purpose};
 use nix::sys::socket::{getsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use units::{Dur, HostId, MsgId, MsgKey};
-use wire::shim::{Datagram, MAX_HEADER, ShimError, ShimRepr, flag, seal};
+use wire::shim::{Datagram, ShimError, ShimRepr, flag, seal};
 
 use crate::doorbell::Doorbell;
 use crate::{Config, Content, ContractViolation, Counters};
 
-const _: () = assert!(MAX_HEADER == HDR_MAX, "a datagram carries the whole header of a packet");
 const _: () = assert!(
     flag::TRIMMED == Flags::TRIMMED.0
         && flag::BOUNCED == Flags::BOUNCED.0
@@ -270,11 +269,8 @@ impl Link {
         if pkt.wire_len > self.mtu {
             return Err(ContractViolation::Mtu { wire_len: pkt.wire_len, mtu: self.mtu });
         }
-        let payload_len = match pkt.carries_payload() {
-            // More than 65535 bytes do not fit the buffer either; `emit` says so.
-            true => u16::try_from(pkt.span.len).unwrap_or(u16::MAX),
-            false => 0,
-        };
+        // More than 65535 bytes do not fit the buffer either; `emit` says so.
+        let payload_len = u16::try_from(pkt.payload_len()).unwrap_or(u16::MAX);
         let end = self.end();
         let datagram = &mut self.tx[end..end + DATAGRAM_MAX];
         let len = shim(pkt, beside).emit(pkt.header(), payload_len, datagram)?;
@@ -462,23 +458,7 @@ fn is_loss(error: &io::Error) -> bool {
 /// Line 0 of `pkt`, as it travels.
 fn shim(pkt: &Packet, beside: Beside) -> ShimRepr {
     let Beside { said: (tag, token), oldest, src_life, dst_life } = beside;
-    ShimRepr {
-        src: pkt.src,
-        dst: pkt.dst,
-        proto: pkt.proto,
-        path: pkt.path,
-        class: pkt.class,
-        flags: pkt.flags.0,
-        wire_len: pkt.wire_len,
-        msg: pkt.span.msg,
-        offset: pkt.span.offset,
-        span_len: pkt.span.len,
-        tag,
-        token,
-        oldest,
-        src_life,
-        dst_life,
-    }
+    ShimRepr { tag, token, oldest, src_life, dst_life, ..pkt.shim() }
 }
 
 /// The packet in `bytes`, what is said beside it, and the length of its payload, which must be
@@ -486,26 +466,12 @@ fn shim(pkt: &Packet, beside: Beside) -> ShimRepr {
 fn decode(bytes: &[u8]) -> Result<(Packet, Beside, usize), ShimError> {
     let datagram = Datagram::new_checked(bytes)?;
     let shim = ShimRepr::parse(&datagram);
-    let header = datagram.header();
-    let mut pkt = Packet {
-        src: shim.src,
-        dst: shim.dst,
-        proto: shim.proto,
-        path: shim.path,
-        class: shim.class,
-        flags: Flags(shim.flags),
-        wire_len: shim.wire_len,
-        span: Span { msg: shim.msg, offset: shim.offset, len: shim.span_len },
-        hdr_len: header.len() as u8,
-        ..Packet::EMPTY
-    };
-    pkt.hdr[..header.len()].copy_from_slice(header);
+    let pkt = Packet::from_shim(&shim, datagram.header());
     let ShimRepr { tag, token, oldest, src_life, dst_life, .. } = shim;
     let beside = Beside { said: (tag, token), oldest, src_life, dst_life };
-    let expected = if pkt.carries_payload() { pkt.span.len as usize } else { 0 };
-    let (have, need) = (datagram.payload().len(), expected);
+    let (have, need) = (datagram.payload().len(), pkt.payload_len() as usize);
     match have == need {
-        true => Ok((pkt, beside, expected)),
+        true => Ok((pkt, beside, need)),
         false => Err(ShimError::Short { need, have }),
     }
 }
@@ -514,6 +480,7 @@ fn decode(bytes: &[u8]) -> Result<(Packet, Beside, usize), ShimError> {
 mod tests {
     use super::*;
     use crate::{AddressBook, Pattern};
+    use endpoint::Span;
     use wire::shim::SHIM_LEN;
 
     const BESIDE: Beside = Beside { said: (5, 6), oldest: MsgId(4), src_life: 7, dst_life: 8 };

@@ -418,7 +418,7 @@ impl<'a> Host<'a> {
         let at = self.clock.now();
         self.counters.received_bytes += u64::from(pkt.wire_len);
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
-        // `decode` has checked that the sum fits.
+        // `Packet::of_datagram` has checked that the sum fits.
         let end = pkt.span.offset + u64::from(pkt.span.len);
         if pkt.carries_payload() && !self.inbox.admits(key, pkt.span.offset, end) {
             self.counters.refused += 1;

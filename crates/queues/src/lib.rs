@@ -15,6 +15,7 @@
 mod boxed;
 mod by_class;
 mod cut_payload;
+pub mod draws;
 mod drop_tail;
 mod fifo;
 mod lossless;

@@ -20,13 +20,13 @@ use units::HostId;
 use crate::{nano, ndp};
 
 /// Bytes of Ethernet II and IPv4 header, without options and frame check sequence.
-const IP_OVERHEAD: usize = ETHERNET_LEN + IPV4_LEN;
+pub(crate) const IP_OVERHEAD: usize = ETHERNET_LEN + IPV4_LEN;
 /// Bytes of a UDP header (RFC 768).
 pub const UDP_LEN: usize = 8;
 /// The IP protocol number of UDP.
 pub const UDP: u8 = 17;
 
-const ETHERNET_LEN: usize = 14;
+pub(crate) const ETHERNET_LEN: usize = 14;
 const IPV4_LEN: usize = 20;
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const VERSION_AND_IHL: u8 = 0x45;
@@ -338,28 +338,36 @@ const fn fold(path: u32) -> u16 {
     (path ^ (path >> 16)) as u16
 }
 
-const fn address(host: HostId) -> [u8; 4] {
+/// The IPv4 address of a host, whose id has 24 bits.
+#[must_use]
+pub const fn address(host: HostId) -> [u8; 4] {
     let [_, x, y, z] = host.0.to_be_bytes();
     [10, x, y, z]
 }
 
-const fn mac(host: HostId) -> [u8; 6] {
+/// The MAC address of a host, whose id has 24 bits.
+#[must_use]
+pub const fn mac(host: HostId) -> [u8; 6] {
     let [a, x, y, z] = address(host);
     [0x02, 0x00, a, x, y, z]
 }
 
-fn host(address: &[u8]) -> Result<HostId, FrameError> {
+/// The host whose address `address` is.
+///
+/// # Errors
+/// It is none in 10.0.0.0/8.
+pub fn host(address: &[u8]) -> Result<HostId, FrameError> {
     match *address {
         [10, x, y, z] => Ok(HostId(u32::from_be_bytes([0, x, y, z]))),
         _ => Err(FrameError::Foreign("an address outside 10.0.0.0/8")),
     }
 }
 
-fn put(bytes: &mut [u8], at: usize, value: u16) {
+pub(crate) fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-fn get(bytes: &[u8], at: usize) -> u16 {
+pub(crate) fn get(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 

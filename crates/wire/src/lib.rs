@@ -11,6 +11,7 @@ pub mod ndp;
 pub mod pfabric;
 pub mod pfc;
 pub mod phost;
+pub mod rewrite;
 pub mod roce;
 pub mod shim;
 pub mod tcp;
