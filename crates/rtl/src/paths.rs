@@ -13,7 +13,9 @@ use p4::program::{Externs, Program};
 use p4::state::State;
 use serde::Serialize;
 
-use crate::cosim::pipelines::{Answers, draw};
+use crate::cosim::packets::{Input, Packets};
+use crate::cosim::pipelines::Answers;
+use crate::cosim::traffic::Plan;
 
 /// Packets that are drawn.
 const PACKETS: u64 = 20_000;
@@ -64,11 +66,13 @@ pub fn paths(state: &State, at: PipelineId, protocols: &[u8]) -> Result<Paths, F
     let mut machine = Machine::new(Arc::clone(program));
     *Program::<Answers>::state(&mut machine) = state.clone();
     let (mut answers, mut found) = (Answers::new(program), BTreeSet::new());
-    for (packet, meta) in draw(&program.pipelines[at.index()], protocols, 1, PACKETS) {
-        let (mut meta, mut out, mut called) = (meta, Vec::new(), BTreeSet::new());
+    let plan = Plan { seed: 1, spacing: 1, is_dense: true };
+    let drawn = Packets::draw(&program.pipelines[at.index()], protocols, plan, PACKETS);
+    for Input { bytes, mut meta, .. } in drawn.packets {
+        let (mut out, mut called) = (Vec::new(), BTreeSet::new());
         let mut noting = Noting { answers, called: &mut called };
         // A packet that is refused has a path, too: it calls nothing.
-        let _ = machine.run(at, &packet, &mut meta, &mut out, &mut noting);
+        let _ = machine.run(at, &bytes, &mut meta, &mut out, &mut noting);
         answers = noting.answers;
         found.insert(called);
     }

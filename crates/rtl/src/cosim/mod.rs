@@ -2,7 +2,9 @@
 
 pub mod bytes;
 mod evidence;
+mod hex;
 mod locate;
+pub mod packets;
 pub mod pipelines;
 mod shrink;
 pub mod trace;
@@ -18,9 +20,10 @@ use thiserror::Error;
 use crate::ports;
 use crate::record::Record;
 use crate::sim::{SimError, Simulation};
-pub use evidence::{Again, Evidence, evidence, recorded};
+pub use evidence::{Again, Evidence, Failure, evidence, recorded, smallest, waves};
+use hex::Hex;
 pub use locate::{Located, locate};
-pub use shrink::shrink;
+pub use shrink::{Inputs, shrink};
 use trace::Trace;
 use traffic::{Done, Given, Traffic, UNDER_TEST, headers};
 
@@ -240,7 +243,8 @@ impl Cosim {
         let byte = pair.map(|(found, expected)| {
             found.iter().zip(expected).take_while(|(one, other)| one == other).count()
         });
-        let same = self.same("tx_frame_o", &found.map(Hex), &expected.map(Hex));
+        let [found, expected] = [&found, &expected].map(|frame| frame.as_deref().map(Hex));
+        let same = self.same("tx_frame_o", &found, &expected);
         same.map_err(|mismatch| Box::new(Mismatch { byte, ..*mismatch }))
     }
 
@@ -263,15 +267,5 @@ impl Cosim {
             expected: format!("{expected:?}"),
             before: before.join("\n"),
         }))
-    }
-}
-
-/// Bytes that are shown in hexadecimal.
-#[derive(PartialEq, Eq)]
-struct Hex(Vec<u8>);
-
-impl fmt::Debug for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
