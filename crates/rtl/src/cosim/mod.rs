@@ -7,6 +7,7 @@ mod locate;
 pub mod packets;
 pub mod pipelines;
 mod shrink;
+pub mod switch;
 pub mod trace;
 pub mod traffic;
 
@@ -191,7 +192,7 @@ impl Cosim {
         }
         let sends = self.sends.remove(&cycle);
         self.compared.sent += u64::from(sends.is_some());
-        self.same_frame(self.frame(outputs), sends)?;
+        self.same_frame(self.frame(outputs).as_deref(), sends.as_deref())?;
         self.compared.delivered += u64::from(done.delivers.is_some());
         let delivered = ports::delivered(self.circuit.outputs(), outputs, &self.config);
         self.same("delivered", &delivered, &done.delivers)?;
@@ -236,15 +237,13 @@ impl Cosim {
     /// Headers that come out: the first byte that differs is told, too.
     fn same_frame(
         &self,
-        found: Option<Vec<u8>>,
-        expected: Option<Vec<u8>>,
+        found: Option<&[u8]>,
+        expected: Option<&[u8]>,
     ) -> Result<(), Box<Mismatch>> {
-        let pair = found.iter().zip(&expected).next();
-        let byte = pair.map(|(found, expected)| {
+        let byte = found.zip(expected).map(|(found, expected)| {
             found.iter().zip(expected).take_while(|(one, other)| one == other).count()
         });
-        let [found, expected] = [&found, &expected].map(|frame| frame.as_deref().map(Hex));
-        let same = self.same("tx_frame_o", &found, &expected);
+        let same = self.same("tx_frame_o", &found.map(Hex), &expected.map(Hex));
         same.map_err(|mismatch| Box::new(Mismatch { byte, ..*mismatch }))
     }
 

@@ -102,7 +102,7 @@ impl Packets {
 }
 
 impl Inputs for Packets {
-    fn events(&self) -> usize {
+    fn count(&self) -> usize {
         self.packets.len()
     }
 
@@ -206,6 +206,6 @@ mod tests {
         assert_eq!(all.keep(&|at| at != 1).cycles().collect::<Vec<_>>(), [3, 12]);
         assert_eq!([0, 1, 2, 3].map(|at| all.idle(at, 2)), [3, 0, 7, 0]);
         assert_eq!(all.without(2, 7).cycles().collect::<Vec<_>>(), [3, 5, 7]);
-        assert_eq!(all.cut(6).events(), 2);
+        assert_eq!(all.cut(6).count(), 2);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// What a design is given, of which some can be left out.
 pub trait Inputs: Clone {
     /// How many messages and packets.
-    fn events(&self) -> usize;
+    fn count(&self) -> usize;
 
     /// Those of the events that `stays` names, by their number.
     #[must_use]
@@ -71,9 +71,9 @@ impl<T: Inputs> Search<'_, T> {
 
     /// Fewer events: without one of `parts` parts, which get smaller. Whether there are fewer now.
     fn events(&mut self) -> bool {
-        let (before, mut parts) = (self.best.events(), 2);
-        while self.best.events() > 0 && !self.is_over() {
-            let count = self.best.events();
+        let (before, mut parts) = (self.best.count(), 2);
+        while self.best.count() > 0 && !self.is_over() {
+            let count = self.best.count();
             let size = count.div_ceil(parts);
             // From behind: what is last is nearest to the failure, so most of the rest goes first.
             let found = (0..count.div_ceil(size)).any(|part| {
@@ -88,13 +88,13 @@ impl<T: Inputs> Search<'_, T> {
                 parts = (2 * parts).min(count);
             }
         }
-        self.best.events() < before
+        self.best.count() < before
     }
 
     /// Fewer cycles: before each event as many as can go, half of them and so on.
     fn gaps(&mut self) -> bool {
         let mut found = false;
-        for event in 0..=self.best.events() {
+        for event in 0..=self.best.count() {
             let mut some = self.best.idle(event, self.spacing);
             while some > 0 && !self.is_over() {
                 let candidate = self.best.without(event, some);
@@ -131,7 +131,7 @@ mod tests {
             ids.contains(&370) && ids.contains(&1990)
         };
         let (small, tried) = shrink(&trace, 1, Duration::from_secs(60), &mut fails);
-        assert_eq!((small.events(), small.len()), (2, 2), "{small:?}");
+        assert_eq!((small.count(), small.len()), (2, 2), "{small:?}");
         assert!(tried < 400, "{tried}");
         let (whole, _) = shrink(&trace, 1, Duration::ZERO, &mut |_| true);
         assert_eq!(whole, trace, "no time, nothing shorter");

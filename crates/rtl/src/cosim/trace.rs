@@ -204,6 +204,12 @@ impl Trace {
         self.cycles == 0
     }
 
+    /// Messages and packets.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
     /// How many packets.
     #[must_use]
     pub fn packets(&self) -> usize {
@@ -212,7 +218,7 @@ impl Trace {
 }
 
 impl Inputs for Trace {
-    fn events(&self) -> usize {
+    fn count(&self) -> usize {
         self.events.len()
     }
 
@@ -332,7 +338,7 @@ mod tests {
         let after: Vec<bool> = less.cycles().map(|given| given.open).collect();
         assert_eq!(after, [&before[..6], &before[16..]].concat());
         let cut = trace().cut(6);
-        assert_eq!((cut.len(), cut.events()), (6, 2));
+        assert_eq!((cut.len(), cut.count()), (6, 2));
     }
 
     #[test]
