@@ -94,8 +94,17 @@ pub(crate) struct Hardware {
     #[arg(long)]
     pub(crate) pipelines: bool,
     /// The link that the design has to keep up with, two of the shortest frames back to back
-    #[arg(long, value_name = "RATE", default_value = "200Gbps")]
+    #[arg(long, value_name = "RATE", default_value = USUAL_RATE, value_parser = some_rate)]
     pub(crate) rate: Rate,
+}
+
+/// The link of a design of which nothing is said.
+pub(crate) const USUAL_RATE: &str = "200Gbps";
+
+/// A rate at which something comes.
+fn some_rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|why: units::UnitError| why.to_string())?;
+    if rate == Rate(0) { Err("a link has some rate, such as 100Gbps".into()) } else { Ok(rate) }
 }
 
 #[derive(Args)]
@@ -121,7 +130,7 @@ pub(crate) struct RtlCosim {
     #[arg(long)]
     pub(crate) spaced: bool,
     /// Give it the inputs of an earlier mismatch instead: its trace.json
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["packets", "seed", "spaced", "pipelines"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["packets", "seed", "spaced"])]
     pub(crate) replay: Option<PathBuf>,
     /// Where trace and waveform of a mismatch go
     #[arg(long, value_name = "DIR", default_value = "out/rtl")]

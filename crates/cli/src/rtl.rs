@@ -55,6 +55,7 @@ impl Made {
             })?;
         }
         let what = if args.pipelines || program.architecture != NANO_NIC {
+            check_no_sets(&program, &args.sets)?;
             What::Pipelines(Pipelines::new(&program, &state).map_err(|why| unsupported(&why))?)
         } else {
             let config = nic_config(&program, &args.sets)
@@ -97,6 +98,14 @@ impl Made {
             What::Pipelines(pipelines) => pipelines.ports(),
         }
     }
+}
+
+/// Sizes and times are those of a NIC.
+fn check_no_sets(program: &Program, sets: &[String]) -> Result<(), Error> {
+    let Some(set) = sets.first() else { return Ok(()) };
+    let what = &program.architecture;
+    let error = format!("--set {set}: a program for `{what}` has no NIC around its pipelines");
+    Err(Diagnostic::new(error).hint("leave it out; --constant changes the program").into())
 }
 
 /// What to do where a whole NIC is not possible.

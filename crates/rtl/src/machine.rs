@@ -51,6 +51,9 @@ pub struct Circuit {
     lives: BTreeMap<MsgKey, Life>,
     /// Packets of data that are being made, by the cycle of their choice.
     chosen: VecDeque<(u64, Message)>,
+    /// What the packet that counts in the next cycle says has arrived: of which message, in which
+    /// cell, and which packets.
+    told: Option<(MsgId, usize, u64)>,
     /// Messages that are cancelled, one in a cycle.
     cancels: VecDeque<MsgId>,
     /// Why the circuit runs no more, until the run has been told.
@@ -109,6 +112,7 @@ impl Circuit {
             arrived: VecDeque::new(),
             lives: BTreeMap::new(),
             chosen: VecDeque::new(),
+            told: None,
             cancels: VecDeque::new(),
             broken: None,
             is_over: false,
@@ -209,6 +213,30 @@ impl Circuit {
         frame::read(&headers, self.config.priorities, slot).is_ok()
     }
 
+    /// Packets that the program refuses or leaves to software, which is not here; and what peers say
+    /// has arrived that was never sent.
+    fn reject(&mut self, outputs: &Record, fx: &mut Effects) {
+        let get = |port| self.get(outputs, port);
+        if get("refused_o") == 1 {
+            fx.count(Stat::Rejected);
+        }
+        let (number, context) =
+            (get("arrived_tx_msg_id_o") as u16, get("arrived_src_context_o") as u16);
+        let says = (
+            carried_id(number, context, self.config.tx_messages),
+            usize::from(number) & (self.messages.len() - 1),
+            get("arrived_pkts_o") as u64,
+        );
+        let told = (get("arrived_valid_o") == 1).then_some(says);
+        let Some((id, cell, packets)) = std::mem::replace(&mut self.told, told) else { return };
+        let carried = |message: &Message| message.id.0 & u64::from(u32::MAX) == id.0;
+        if let Some(message) = self.messages[cell].filter(carried)
+            && packets & !message.sent != 0
+        {
+            fx.count(Stat::Rejected);
+        }
+    }
+
     /// A message of which the application has cancelled the sending in this cycle.
     fn cancelled(&mut self, inputs: &Record, me: HostId, fx: &mut Effects) {
         let cell = self.get_input(inputs, "cancel_id_i") as usize;
@@ -295,8 +323,13 @@ impl Circuit {
         }
         self.choose(cycle, outputs, fx);
         let chosen = cycle.saturating_sub(self.making);
-        let made = self.get(outputs, "made_valid_o") == 1 && self.packet(chosen, outputs, me, slot);
+        let makes = self.get(outputs, "made_valid_o") == 1;
+        let made = makes && self.packet(chosen, outputs, me, slot);
+        if makes && !made {
+            fx.count(Stat::Rejected);
+        }
         self.cancelled(record, me, fx);
+        self.reject(outputs, fx);
         self.look_up(cycle, outputs, fx);
         self.hear(outputs, me, fx);
         made.then_some(chosen)

@@ -3,15 +3,16 @@
 
 use std::fmt::Write as _;
 
-use nic::nano::config::Config;
+use ::nic::nano::config::Config;
 use p4::ir::{self, PipelineId, Program};
 
 use crate::emit::Module;
-use crate::nic::Nic;
+use crate::nic::{self, Nic};
 use crate::pipelines::{self, Pipelines};
-use crate::ports::meaning;
+use crate::ports::{self, Meaning, meaning};
 use crate::record::Port;
 use crate::sim::Design;
+use crate::switch::{self, SwitchPort};
 
 /// What runs the example.
 const RUN: &str = include_str!("../../../rtl/cocotb/run.py");
@@ -19,13 +20,30 @@ const RUN: &str = include_str!("../../../rtl/cocotb/run.py");
 /// Paths below the design's folder, and texts.
 pub type Files = Vec<(String, String)>;
 
-/// The files of a whole NIC of `config`, which `program` has been made into.
+/// The files of a whole NIC of `config`, with or without its bytes, which `program` has been made
+/// into.
 #[must_use]
 pub fn of_nic(program: &Program, nic: &Nic, config: &Config) -> Files {
     let protocols: Vec<String> = config.protocols.iter().map(u8::to_string).collect();
-    let test = include_str!("../../../rtl/cocotb/test_nic.py");
+    let (test, frames) = if nic.top == nic::TOP {
+        (include_str!("../../../rtl/cocotb/test_nic.py"), ["`rx_frame_i`", "`tx_frame_o`"])
+    } else {
+        (include_str!("../../../rtl/cocotb/test_nic_data.py"), ["frames that come", "frames"])
+    };
     let test = test.replace("@PROTOCOLS@", &protocols.join(", "));
-    packed(&nic.ports(), nic.texts(), nic_page(program, nic), &test)
+    let design = nic.ports();
+    let page = page(program, &design, ports::MEANINGS, &[(0, frames[0]), (1, frames[1])]);
+    packed(&design, nic.texts(), page, &test)
+}
+
+/// The files of a switch's port, which `program` has been made into.
+#[must_use]
+pub fn of_switch(program: &Program, port: &SwitchPort) -> Files {
+    let test = include_str!("../../../rtl/cocotb/test_switch_port.py");
+    let test = test.replace("@DECIDING@", &port.deciding.to_string());
+    let design = port.ports();
+    let page = page(program, &design, switch::MEANINGS, &[(0, "`rx_packet_i`")]);
+    packed(&design, port.texts(), page, &test)
 }
 
 /// The files of the pipelines of `program` alone.
@@ -60,22 +78,29 @@ fn main_file(program: &Program) -> &str {
     program.files.first().map_or("a program", String::as_str)
 }
 
-fn nic_page(program: &Program, nic: &Nic) -> String {
+/// A page about all ports, and the headers of some pipelines: where they are.
+fn page(
+    program: &Program,
+    design: &Design,
+    meanings: &'static [Meaning],
+    frames: &[(usize, &str)],
+) -> String {
+    let top = &design.top;
     let mut page = format!(
-        "# Ports of `nic`, made of {}\n\nRules and C-numbers are those of Trimline's docs/nic.md. \
-         Build it with `verilator -f nic.f --top-module nic`,\nrun the example with \
-         `python cocotb/run.py`.\n\n{HEAD}",
+        "# Ports of `{top}`, made of {}\n\nRules and their numbers are those of Trimline's \
+         docs/nic.md. Build it with `verilator -f {top}.f --top-module {top}`,\nrun the example \
+         with `python cocotb/run.py`.\n\n{HEAD}",
         main_file(program)
     );
     let clock = [Port::new("clk_i", 1), Port::new("rst_ni", 1)];
-    let inputs = clock.iter().chain(&nic.inputs).map(|port| ("in", port));
-    for (way, port) in inputs.chain(nic.outputs.iter().map(|port| ("out", port))) {
-        let (_, field, text) = meaning(port.name()).copied().unwrap_or_default();
+    let inputs = clock.iter().chain(&design.inputs).map(|port| ("in", port));
+    for (way, port) in inputs.chain(design.outputs.iter().map(|port| ("out", port))) {
+        let (_, field, text) = meaning(meanings, port.name()).copied().unwrap_or_default();
         let _ =
             writeln!(page, "| `{}` | {way} | {} | {field} | {text} |", port.name(), port.bits());
     }
-    for (at, frame) in [(0, "rx_frame_i"), (1, "tx_frame_o")] {
-        let _ = write!(page, "\n## Headers in `{frame}`\n{}", headers(program, at));
+    for (at, frame) in frames {
+        let _ = write!(page, "\n## Headers in {frame}\n{}", headers(program, *at));
     }
     page
 }
@@ -183,13 +208,14 @@ fn parts(program: &Program, port: ir::Port) -> (Vec<String>, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::MEANINGS;
 
     /// A meaning that stands behind one that begins its name would never be found.
     #[test]
     fn every_meaning_is_found() {
-        for (name, ..) in MEANINGS {
-            assert_eq!(meaning(name).map(|(known, ..)| *known), Some(*name));
+        for of in [ports::MEANINGS, switch::MEANINGS] {
+            for (name, ..) in of {
+                assert_eq!(meaning(of, name).map(|(known, ..)| *known), Some(*name));
+            }
         }
     }
 }

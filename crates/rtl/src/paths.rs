@@ -1,24 +1,26 @@
-//! How many cycles packets take through a pipeline, by what they do on their way.
+//! Cycles through a pipeline, by what packets do on their way.
 //!
-//! A path is a set of accesses that some packet makes. It ends with the last of them. Paths are
-//! found by sending drawn packets through the interpreter, with externs that answer anything.
+//! A path is a set of accesses that some packet makes: calls of externs, reads and writes of
+//! registers, counters, tables. It ends with the last of them or, where it is answered, with its
+//! answer. Paths are found by sending drawn packets through the circuit, one by one, with externs
+//! that answer anything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use p4::interp::Machine;
-use p4::ir::circuit::{Circuit, Port, Schedule};
-use p4::ir::{ExternId, Fault, PipelineId};
-use p4::program::{Externs, Program};
+use p4::ir::circuit::{AccessId, Circuit, Node, Pipelined, Schedule};
+use p4::ir::{Fault, PipelineId, Program};
 use p4::state::State;
 use serde::Serialize;
 
-use crate::cosim::pipelines::{Answers, draw};
+use crate::cosim::packets::{Input, Packets};
+use crate::cosim::pipelines::Answers;
+use crate::cosim::traffic::Plan;
 
 /// Packets that are drawn.
 const PACKETS: u64 = 20_000;
 
-/// Cycles of the paths through a pipeline, from the packet to the last thing that it does.
+/// Cycles of the paths through a pipeline, from the packet to the end of what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Paths {
     /// How many paths were found.
@@ -33,48 +35,28 @@ pub struct Paths {
     pub results: u32,
 }
 
-/// Notes what is called.
-struct Noting<'a> {
-    answers: Answers,
-    called: &'a mut BTreeSet<ExternId>,
-}
-
-impl Externs for Noting<'_> {
-    fn call(&mut self, which: ExternId, args: &[u128], results: &mut [u128]) {
-        self.called.insert(which);
-        self.answers.call(which, args, results);
-    }
-}
-
 /// Of a pipeline whose tables are those of `state`, for packets of these protocols.
 ///
 /// # Errors
 /// There are more ways through the pipeline than a circuit can have.
 pub fn paths(state: &State, at: PipelineId, protocols: &[u8]) -> Result<Paths, Fault> {
     let program = state.program();
-    let circuit = Circuit::new(program, at)?;
-    let schedule = Schedule::new(program, &circuit, None);
-    let mut cycles: BTreeMap<ExternId, u32> = BTreeMap::new();
-    for id in circuit.access_ids() {
-        if let Port::Call(which) = circuit.access(id).port {
-            let cycle = cycles.entry(which).or_default();
-            *cycle = (*cycle).max(schedule.access(id).cycle);
-        }
-    }
-    let mut machine = Machine::new(Arc::clone(program));
-    *Program::<Answers>::state(&mut machine) = state.clone();
+    let mut pipeline = Pipelined::new(Arc::clone(program), at)?;
+    *pipeline.state() = state.clone();
+    let schedule = Schedule::new(program, pipeline.circuit(), None);
+    let ends = ends(program, pipeline.circuit(), &schedule);
     let (mut answers, mut found) = (Answers::new(program), BTreeSet::new());
-    for (packet, meta) in draw(&program.pipelines[at.index()], protocols, 1, PACKETS) {
-        let (mut meta, mut out, mut called) = (meta, Vec::new(), BTreeSet::new());
-        let mut noting = Noting { answers, called: &mut called };
-        // A packet that is refused has a path, too: it calls nothing.
-        let _ = machine.run(at, &packet, &mut meta, &mut out, &mut noting);
-        answers = noting.answers;
-        found.insert(called);
+    let plan = Plan { seed: 1, spacing: 1, is_dense: true };
+    let drawn = Packets::draw(&program.pipelines[at.index()], protocols, plan, PACKETS);
+    for Input { bytes, meta, .. } in &drawn.packets {
+        pipeline.enter(bytes, meta);
+        while !pipeline.is_empty() {
+            // What comes out is no part of the path.
+            let _ = pipeline.step(&mut answers);
+        }
+        found.insert(pipeline.accessed().to_vec());
     }
-    let last = |path: &BTreeSet<ExternId>| {
-        path.iter().filter_map(|which| cycles.get(which)).max().copied().unwrap_or(0)
-    };
+    let last = |path: &Vec<AccessId>| path.iter().map(|id| ends[id.index()]).max().unwrap_or(0);
     let mut all: Vec<u32> = found.iter().map(last).collect();
     all.sort_unstable();
     let nth = |at: usize| all.get(at).copied().unwrap_or(0);
@@ -85,6 +67,19 @@ pub fn paths(state: &State, at: PipelineId, protocols: &[u8]) -> Result<Paths, F
         max: nth(all.len().saturating_sub(1)),
         results: schedule.cycles() - 1,
     })
+}
+
+/// The cycle in which each access is over.
+fn ends(program: &Program, circuit: &Circuit, schedule: &Schedule) -> Vec<u32> {
+    let is_answered = |id: AccessId| {
+        let mut nodes = circuit.graph().nodes().iter();
+        nodes.any(|value| matches!(value.node, Node::Result(of, _) if of == id))
+    };
+    let end = |id: AccessId| {
+        let latency = circuit.access(id).port.latency(program);
+        schedule.access(id).cycle + if is_answered(id) { latency } else { 0 }
+    };
+    circuit.access_ids().map(end).collect()
 }
 
 /// The line of P4 that an emitted module names beside the assignment of a signal; `signal` may be a

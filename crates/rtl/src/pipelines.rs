@@ -27,7 +27,13 @@ impl Pipelines {
     pub fn new(program: &Program, state: &State) -> Result<Self, Unsupported> {
         let all = (0..).map(PipelineId).zip(&program.pipelines);
         let modules = all.map(|(at, known)| emit(program, at, state, None, &known.name));
-        Ok(Self { modules: modules.collect::<Result<_, _>>()? })
+        Ok(Self::of(modules.collect::<Result<_, _>>()?))
+    }
+
+    /// These modules, of any programs, whose names differ.
+    #[must_use]
+    pub const fn of(modules: Vec<Module>) -> Self {
+        Self { modules }
     }
 
     /// A module for each pipeline, in the order of the program.

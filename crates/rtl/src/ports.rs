@@ -12,7 +12,10 @@ use crate::record::{Layout, Record};
 /// means.
 pub(crate) type Meaning = (&'static str, &'static str, &'static str);
 
-/// All of them. A port is what the first row says whose name it has or begins with.
+/// A beat.
+const BEAT: &str = "`beat_t` of `rtl/stream_pkg.sv`: 64 bytes, how many, whether the last";
+
+/// All of a NIC. A port is what the first row says whose name it has or begins with.
 pub(crate) const MEANINGS: &[Meaning] = &[
     ("clk_i", "", "clock: the cycles of the law (C1)"),
     ("rst_ni", "", "reset, active low"),
@@ -22,6 +25,24 @@ pub(crate) const MEANINGS: &[Meaning] = &[
     ("rx_valid_i", "", "a packet comes; by the least spacing behind the one before, or later"),
     ("rx_frame_i", "the headers that ingress extracts", "its first bytes, the first at the top"),
     ("rx_length_i", "", "bytes of the whole packet"),
+    ("rx_frame_valid_i", "", "a beat of a frame comes; its packet is one with the last (C1)"),
+    ("rx_frame_ready_o", "", "it is taken"),
+    ("rx_frame_beat_i", "headers that ingress extracts, and payload", BEAT),
+    ("rx_wrong_length_o", "", "a frame has more payload or less than its headers say"),
+    ("rx_app_valid_o", "", "a beat of a message that is whole"),
+    ("rx_app_ready_i", "", "the application takes it"),
+    ("rx_app_beat_o", "", BEAT),
+    ("rx_app_src_ip_o", "`request.src_ip` of `get_rx_msg_info`", "who has sent the message"),
+    ("rx_app_src_context_o", "`request.src_context`", "its context there"),
+    ("rx_app_msg_len_o", "`request.msg_len`", "its bytes"),
+    ("words_valid_i", "", "a beat of the message that was submitted last"),
+    ("words_ready_o", "", "it is taken"),
+    ("words_beat_i", "", BEAT),
+    ("tx_wrong_length_o", "", "the application has given more bytes of a message, or fewer"),
+    ("tx_frame_valid_o", "", "a beat of a frame leaves"),
+    ("tx_frame_ready_i", "", "the MAC takes it"),
+    ("tx_frame_beat_o", "headers that egress emits, and payload", BEAT),
+    ("tx_room_o", "", "there is room for another packet behind the arbiter"),
     ("delivered_valid_o", "`meta.is_last_pkt`", "a message is whole (C7)"),
     ("delivered_src_ip_o", "`request.src_ip` of `get_rx_msg_info`", "who has sent it"),
     ("delivered_src_context_o", "`request.src_context`", "its context there"),
@@ -32,6 +53,8 @@ pub(crate) const MEANINGS: &[Meaning] = &[
     ("looked_up_is_new_msg_o", "`is_new_msg`", "the packet is the first of its message to come"),
     ("looked_up_is_new_pkt_o", "`is_new_pkt`", "it has not come before"),
     ("looked_up_is_done_o", "`is_done`", "its message was delivered before"),
+    ("refused_o", "", "ingress refuses a packet, or leaves it to software; for who counts it"),
+    ("arrived_", "`delivered`", "what a packet says has arrived, a cycle before that counts"),
     ("submit_valid_i", "", "the application has a message"),
     ("submit_protocol_i", "`meta.protocol` of egress", "IP protocol of its transport"),
     ("submit_dst_ip_i", "`meta.dst_ip` of egress", "whom it is for"),
@@ -64,11 +87,11 @@ pub(crate) const MEANINGS: &[Meaning] = &[
     ("made_", "`meta` of egress", "the field of this name that the packet is made from"),
 ];
 
-/// What the port of this name is.
-pub(crate) fn meaning(name: &str) -> Option<&'static Meaning> {
+/// What the port of this name is, by one of these.
+pub(crate) fn meaning(of: &'static [Meaning], name: &str) -> Option<&'static Meaning> {
     let is_it =
         |(known, ..): &&Meaning| name == *known || known.ends_with('_') && name.starts_with(known);
-    MEANINGS.iter().find(is_it)
+    of.iter().find(is_it)
 }
 
 /// A cycle in which nothing comes to host `me`.

@@ -41,9 +41,7 @@ impl Runtime {
     /// Compiles it if it does not stand: in the folder of `make rtl-setup`, and beside `folder`
     /// where there is none.
     pub(crate) fn find(tools: &Tools, folder: &Path, waves: Waves) -> Result<Self, SimError> {
-        let mut hash = DefaultHasher::new();
-        (tools.version(), tools.include(), tools.compiler(), FLAGS, waves).hash(&mut hash);
-        let key = hash.finish();
+        let key = key(tools, waves);
         let tools_folder = tools::folder();
         let home = if tools_folder.is_dir() { &tools_folder } else { folder };
         let home = home.parent().unwrap_or(home);
@@ -86,10 +84,17 @@ impl Runtime {
         self.folder.join(OBJECT)
     }
 
-    /// The same for the same tools and flags.
+    /// See [`key`].
     pub(crate) const fn key(&self) -> u64 {
         self.key
     }
+}
+
+/// The same for the same tools and flags.
+pub(crate) fn key(tools: &Tools, waves: Waves) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (tools.version(), tools.include(), tools.compiler(), FLAGS, waves).hash(&mut hash);
+    hash.finish()
 }
 
 const OBJECT: &str = "verilated.o";

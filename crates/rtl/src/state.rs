@@ -36,9 +36,11 @@ fn bits_below(count: u64) -> u32 {
 const BITMAP: u32 = 64;
 /// 0 to 64 packets.
 const PACKETS: u32 = 7;
-/// Queues of descriptors, and the places of each.
+/// Queues of descriptors, and the places of each. A message's are counted in each, and those of
+/// them that are stale; another bit says whether there are such.
 const QUEUES: u32 = 3;
 const PLACES: u64 = 256;
+const DESCRIPTORS: u32 = QUEUES * (2 * bits_for(PLACES) + 1);
 
 impl State {
     /// Of a NIC of `config` with this program.
@@ -81,8 +83,7 @@ fn progress(count: u32) -> u32 {
 fn sent(program: &Program, config: &Config) -> Vec<Kept> {
     let id = bits_below(config.tx_messages.into());
     let count = bits_below(u64::from(config.max_timeouts.unwrap_or(0)) + 2);
-    let descriptors = QUEUES * (bits_for(PLACES) + PACKETS);
-    let block = 1 + message(id, buffer_bits(config)) + progress(count) + descriptors;
+    let block = 1 + message(id, buffer_bits(config)) + progress(count) + DESCRIPTORS;
     let mut all = vec![
         kept("packetization", block),
         kept("its timer", timer(config.tx_messages, config.tick().of(config.timeout).0)),
@@ -94,9 +95,8 @@ fn sent(program: &Program, config: &Config) -> Vec<Kept> {
 }
 
 fn received(program: &Program, config: &Config) -> Vec<Kept> {
-    let key = 32 + 16 + 16;
     let mut all = vec![
-        kept("reassembly", 1 + key + BITMAP + PACKETS + buffer_bits(config) + 16),
+        kept("reassembly", arrived(buffer_bits(config))),
         kept("its timer", timer(config.rx_messages, config.tick().of(config.silence()).0)),
     ];
     let mut known: Vec<&str> = Vec::new();
@@ -116,6 +116,12 @@ fn received(program: &Program, config: &Config) -> Vec<Kept> {
     all
 }
 
+/// Whether it lives, its key and whether a request has that; what is missing, whether something has
+/// come, and of how many packets.
+const fn arrived(buffer: u32) -> u32 {
+    1 + (32 + 16 + 16) + 1 + BITMAP + 1 + PACKETS + buffer
+}
+
 /// Of the scheduler: rank, id, granted, grantable.
 const fn entry(id: u32) -> u32 {
     16 + id + 16 + 16
@@ -126,38 +132,73 @@ mod tests {
     use super::*;
     use crate::blocks::BLOCKS;
 
-    /// Bits of a structure of a block, by the widths of its members.
-    fn width(block: &str, name: &str, of: &[(&str, u32)]) -> u32 {
+    fn text(block: &str) -> impl Iterator<Item = &'static str> {
         let (_, text) = BLOCKS.iter().find(|(known, _)| *known == block).unwrap();
-        let (before, _) = text.split_once(&format!("}} {name};")).unwrap();
-        let (_, members) = before.rsplit_once("struct packed {").unwrap();
-        let code = members.lines().map(|line| line.split("//").next().unwrap().trim());
-        let of = |kind: &str| of.iter().find(|(known, _)| *known == kind).map(|(_, bits)| *bits);
-        code.filter(|line| !line.is_empty())
-            .map(|line| {
-                let (kind, _) = line.rsplit_once(' ').unwrap();
-                let kind = kind.trim();
-                let range = kind.strip_prefix("logic [").and_then(|kind| kind.strip_suffix(":0]"));
-                let number = range.and_then(|high| high.parse::<u32>().ok()).map(|high| high + 1);
-                let one = (kind == "logic").then_some(1);
-                number.or(one).or_else(|| of(kind)).unwrap_or_else(|| panic!("{kind}"))
-            })
-            .sum()
+        text.lines().map(|line| line.split("//").next().unwrap().trim())
+    }
+
+    /// Bits of a type, by the widths of those that are not numbers.
+    fn bits(kind: &str, of: &[(&str, u32)]) -> u32 {
+        let range = kind.strip_prefix("logic [").and_then(|kind| kind.strip_suffix(":0]"));
+        let number = range.and_then(|high| high.parse::<u32>().ok()).map(|high| high + 1);
+        let one = (kind == "logic").then_some(1);
+        let of = of.iter().find(|(known, _)| *known == kind).map(|(_, bits)| *bits);
+        number.or(one).or(of).unwrap_or_else(|| panic!("{kind}"))
+    }
+
+    /// Bits of a structure of a block.
+    fn width(block: &str, name: &str, of: &[(&str, u32)]) -> u32 {
+        let lines: Vec<&str> = text(block).filter(|line| !line.is_empty()).collect();
+        let end = lines.iter().position(|line| *line == format!("}} {name};")).unwrap();
+        let members = lines[..end].iter().rev().take_while(|line| !line.contains('{'));
+        members.map(|line| bits(line.rsplit_once(' ').unwrap().0.trim(), of)).sum()
+    }
+
+    /// Bits that a block stores for each id: its registers and memories with a place for each.
+    fn stored(block: &str, of: &[(&str, u32)]) -> u32 {
+        let declared = |line: &str| {
+            let has_ids = ["[Ids-1:0]", "[Ids]"].iter().any(|ids| line.contains(ids));
+            let line = line.strip_suffix(';').filter(|line| !line.contains('='))?;
+            let bare = line.replace("[Ids-1:0]", "").replace("[Ids]", "").replace("ids_t", "logic");
+            let (kind, names) = bare.trim().split_once(' ')?;
+            let (range, names) = match names.trim().strip_prefix('[') {
+                Some(names) => names.split_once(']')?,
+                None => ("", names),
+            };
+            let kind = if range.is_empty() { kind.into() } else { format!("{kind} [{range}]") };
+            let of_queues = if names.contains("[Queues]") { QUEUES } else { 1 };
+            let words = names.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let count = words.filter(|word| word.ends_with("_q")).count() as u32;
+            let is_one = has_ids || line.starts_with("ids_t ");
+            (is_one && count > 0).then(|| bits(&kind, of) * of_queues * count)
+        };
+        text(block).filter_map(declared).sum()
     }
 
     /// The formulas are those of the blocks' text.
     #[test]
-    fn structures_are_as_wide_as_in_the_blocks() {
-        let of = [
+    fn bits_are_those_of_the_blocks() {
+        let mut of = vec![
             ("packets_t", PACKETS),
             ("bitmap_t", BITMAP),
             ("id_t", 4),
             ("logic [15-IdW:0]", 12),
             ("logic [CountW-1:0]", 3),
+            ("logic [BufW-1:0]", 5),
+            ("logic [Width-1:0]", 17),
+            ("count_t", bits_for(PLACES)),
+            ("cycles_t", 17),
         ];
-        let name = width("packetization", "name_t", &of);
-        assert_eq!(name + width("packetization", "message_t", &of) + 5, message(4, 5));
-        assert_eq!(width("packetization", "state_t", &of), progress(3));
+        for name in ["name_t", "message_t", "state_t"] {
+            of.push((name, width("packetization", name, &of)));
+        }
+        let block = 1 + message(4, 5) + progress(3) + DESCRIPTORS;
+        assert_eq!(stored("packetization", &of), block);
+        assert_eq!(stored("reassembly", &of), arrived(5));
+        // Deadlines of up to 2^16 cycles.
+        assert_eq!(stored("timers", &of), timer(16, (1 << 16) - 1));
+        assert_eq!(stored("tx_msg_prio", &of), 8);
+        assert_eq!(["if_else_raw", "dual_port_raw"].map(|block| stored(block, &of)), [18; 2]);
         assert_eq!(width("srpt", "entry_t", &of), entry(4));
     }
 

@@ -2,8 +2,8 @@
 //! and the queues between them (docs/nic.md, S1 to S6).
 
 use std::fmt::Write as _;
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use p4::ir::{self, PipelineId, Program, RegisterId};
 use p4::state::State;
@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::blocks::OF_PORTS;
 use crate::emit::{Module, Request, Unsupported, emit};
+use crate::ports::Meaning;
 use crate::record::Port;
 use crate::sim::Design;
 
@@ -58,26 +59,65 @@ pub struct SwitchPort {
     pub shared: Vec<(RegisterId, u32, u32)>,
 }
 
+/// Packets come to a port, and leave it, so many cycles apart at least (S1).
+pub const APART: u32 = 4;
+
+/// The ports of the top module: see [`crate::ports::Meaning`].
+pub(crate) const MEANINGS: &[Meaning] = &[
+    ("clk_i", "", "clock: the cycles of the rules"),
+    ("rst_ni", "", "reset, active low"),
+    ("rx_valid_i", "", "a packet comes, with its last bit (S1); 4 cycles behind another, or later"),
+    ("rx_packet_i", "the headers that arrival extracts", "its first bytes, the first at the top"),
+    ("rx_length_i", "`arrival.length`", "its bytes on the wire"),
+    ("rx_bounced_i", "`arrival.bounced`", "it is on its way back to its sender"),
+    ("rx_random_i", "`arrival.random`", "drawn for it"),
+    ("rx_tag_i", "", "where its bytes are: comes out again with it"),
+    ("take_i", "", "the packet that `valid_o` offers is in service now (S3)"),
+    ("done_i", "", "the last bit of the packet in service has left (S4)"),
+    ("decided_o", "", "the program has said what becomes of a packet (S1)"),
+    ("trimmed_o", "`decision.trim_to`", "only that many bytes of it are left"),
+    ("bounced_o", "`decision.bounce`", "its header goes back to its sender"),
+    ("dropped_o", "`decision.drop`", "it is lost, or its parser has refused it"),
+    ("lost_o", "", "it found no place in its queue (S2)"),
+    ("decided_length_o", "`decision.trim_to`", "bytes that are left of it"),
+    ("decided_tag_o", "", "its tag"),
+    ("valid_o", "", "a packet waits to be taken"),
+    ("queue_o", "`decision.queue`, `departure.queue`", "its queue"),
+    ("length_o", "`departure.length`", "its bytes"),
+    ("tag_o", "", "its tag"),
+    ("bytes_o", "", "bytes that the port holds, those in service included"),
+    ("trims_o", "", "packets that were trimmed, modulo 2^32"),
+    ("bounces_o", "", "those that went back"),
+    ("drops_o", "", "those that the program has dropped"),
+    ("losses_o", "", "those that found no place"),
+];
+
 impl SwitchPort {
+    /// Its files and those of the blocks: names and texts, the top module last.
+    #[must_use]
+    pub fn texts(&self) -> Vec<(String, String)> {
+        let blocks = OF_PORTS.iter().map(|(name, text)| (format!("{name}.sv"), (*text).to_owned()));
+        blocks.chain(self.files.iter().cloned()).collect()
+    }
+
+    /// The design without its files.
+    #[must_use]
+    pub fn ports(&self) -> Design {
+        Design {
+            top: "switch_port".into(),
+            sources: Vec::new(),
+            parameters: Vec::new(),
+            inputs: self.inputs.clone(),
+            outputs: self.outputs.clone(),
+        }
+    }
+
     /// The design, with its files in `folder`.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn design(&self, folder: &Path) -> io::Result<Design> {
-        fs::create_dir_all(folder)?;
-        let blocks = OF_PORTS.iter().map(|(name, text)| (format!("{name}.sv"), (*text).to_owned()));
-        let mut sources = Vec::new();
-        for (name, text) in blocks.chain(self.files.iter().cloned()) {
-            sources.push(folder.join(name));
-            fs::write(&sources[sources.len() - 1], text)?;
-        }
-        Ok(Design {
-            top: "switch_port".into(),
-            sources,
-            parameters: Vec::new(),
-            inputs: self.inputs.clone(),
-            outputs: self.outputs.clone(),
-        })
+        self.ports().written(&self.texts(), folder)
     }
 }
 

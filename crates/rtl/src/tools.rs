@@ -57,6 +57,13 @@ impl Tools {
         Ok(Self { verilator, include, version, compiler })
     }
 
+    /// What says this of itself.
+    #[cfg(test)]
+    pub(crate) fn named(version: &str, compiler: &str) -> Self {
+        let (version, compiler) = (version.to_owned(), compiler.to_owned());
+        Self { verilator: PathBuf::new(), include: PathBuf::new(), version, compiler }
+    }
+
     /// A Verilator to be given arguments.
     #[must_use]
     pub fn verilator(&self) -> Command {

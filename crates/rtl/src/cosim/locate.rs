@@ -92,15 +92,19 @@ fn assignments(block: &Block, slot: SlotId, places: &mut Vec<Place>) {
 
 /// The lines of ingress that call an extern.
 fn called(program: &Program, kind: &str, field: &str) -> Located {
-    let circuit = Circuit::new(program, PipelineId(0)).ok();
+    let is_it =
+        |port| matches!(port, Port::Call(which) if program.externs[which.index()].kind == kind);
+    Located { field: field.to_owned(), place: accessed(program, PipelineId(0), &is_it) }
+}
+
+/// The lines of a pipeline that access something.
+pub(super) fn accessed(program: &Program, at: PipelineId, is_it: &dyn Fn(Port) -> bool) -> String {
+    let circuit = Circuit::new(program, at).ok();
     let accesses = circuit.iter().flat_map(Circuit::accesses);
-    let here = accesses.filter(|access| match access.port {
-        Port::Call(which) => program.externs[which.index()].kind == kind,
-        _ => false,
-    });
+    let here = accesses.filter(|access| is_it(access.port));
     let places: Vec<String> =
         here.flat_map(|access| &access.places).filter_map(|at| place(program, *at)).collect();
-    Located { field: field.to_owned(), place: places.join(" or ") }
+    places.join(" or ")
 }
 
 /// File and line.

@@ -2,9 +2,12 @@
 
 pub mod bytes;
 mod evidence;
+mod hex;
 mod locate;
+pub mod packets;
 pub mod pipelines;
 mod shrink;
+pub mod switch;
 pub mod trace;
 pub mod traffic;
 
@@ -18,9 +21,10 @@ use thiserror::Error;
 use crate::ports;
 use crate::record::Record;
 use crate::sim::{SimError, Simulation};
-pub use evidence::{Again, Evidence, evidence, recorded};
+pub use evidence::{Again, Evidence, Failure, evidence, recorded, smallest, waves};
+use hex::Hex;
 pub use locate::{Located, locate};
-pub use shrink::shrink;
+pub use shrink::{Inputs, shrink};
 use trace::Trace;
 use traffic::{Done, Given, Traffic, UNDER_TEST, headers};
 
@@ -188,7 +192,7 @@ impl Cosim {
         }
         let sends = self.sends.remove(&cycle);
         self.compared.sent += u64::from(sends.is_some());
-        self.same_frame(self.frame(outputs), sends)?;
+        self.same_frame(self.frame(outputs).as_deref(), sends.as_deref())?;
         self.compared.delivered += u64::from(done.delivers.is_some());
         let delivered = ports::delivered(self.circuit.outputs(), outputs, &self.config);
         self.same("delivered", &delivered, &done.delivers)?;
@@ -233,11 +237,10 @@ impl Cosim {
     /// Headers that come out: the first byte that differs is told, too.
     fn same_frame(
         &self,
-        found: Option<Vec<u8>>,
-        expected: Option<Vec<u8>>,
+        found: Option<&[u8]>,
+        expected: Option<&[u8]>,
     ) -> Result<(), Box<Mismatch>> {
-        let pair = found.iter().zip(&expected).next();
-        let byte = pair.map(|(found, expected)| {
+        let byte = found.zip(expected).map(|(found, expected)| {
             found.iter().zip(expected).take_while(|(one, other)| one == other).count()
         });
         let same = self.same("tx_frame_o", &found.map(Hex), &expected.map(Hex));
@@ -263,15 +266,5 @@ impl Cosim {
             expected: format!("{expected:?}"),
             before: before.join("\n"),
         }))
-    }
-}
-
-/// Bytes that are shown in hexadecimal.
-#[derive(PartialEq, Eq)]
-struct Hex(Vec<u8>);
-
-impl fmt::Debug for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }

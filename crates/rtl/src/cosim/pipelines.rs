@@ -7,21 +7,20 @@ use std::sync::Arc;
 use endpoint::{Draw, Purpose};
 use p4::interp::Machine;
 use p4::ir::circuit::Port as Way;
-use p4::ir::{self, ExternId, PipelineId};
+use p4::ir::{self, CounterId, ExternId, PipelineId, RegisterId};
 use p4::program::{Externs, Program as _};
-use p4::state::State;
+use p4::state::{Count, State};
 use thiserror::Error;
 
-use super::locate::{Located, setters};
+use super::evidence::Failure;
+use super::locate::{Located, accessed, setters};
+use super::packets::{Input, Packets};
 use crate::emit::{Module, Request};
 use crate::pipelines::Pipelines;
 use crate::record::Record;
-use crate::sim::{Program, SimError, Simulation};
+use crate::sim::{SimError, Simulation};
 
 const DRAWS: Purpose = Purpose::new("rtl pipelines");
-
-/// A packet, and a value for each of [`ir::Pipeline::meta`].
-pub type Input = (Vec<u8>, Vec<u128>);
 
 /// What has been compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,64 +58,13 @@ pub enum PipelineError {
     Sim(#[from] SimError),
 }
 
-/// Packets for a pipeline: Ethernet, IPv4 with one of `protocols` and bytes of a transport header,
-/// now and then cut off or not quite right; half of them almost like the one before, so that they
-/// meet at what they have in common.
-#[must_use]
-pub fn draw(pipeline: &ir::Pipeline, protocols: &[u8], seed: u64, count: u64) -> Vec<Input> {
-    let stream = Draw::new(seed, DRAWS, 0);
-    let mut drawn = 0;
-    let mut below = |bound: u64| {
-        drawn += 1;
-        stream.below(DRAWS, drawn, bound)
-    };
-    let mut all: Vec<Input> = Vec::new();
-    for _ in 0..count {
-        if let Some(before) = all.last().filter(|_| below(2) == 0) {
-            let mut next = before.clone();
-            for _ in 0..below(4) {
-                let at = below(next.0.len().max(1) as u64) as usize;
-                if let Some(byte) = next.0.get_mut(at) {
-                    *byte = below(256) as u8;
-                }
-            }
-            all.push(next);
-            continue;
+impl Failure for PipelineError {
+    fn kind(&self) -> (&str, u64) {
+        match self {
+            Self::Mismatch { located, cycle, .. } => (&located.field, *cycle),
+            Self::Sim(error) => error.kind(),
         }
-        let frame = frame(protocols, &mut below);
-        let meta = pipeline.meta.iter().map(|_| value(&mut below)).collect();
-        all.push((frame, meta));
     }
-    all
-}
-
-/// Small numbers and large ones.
-fn value(below: &mut dyn FnMut(u64) -> u64) -> u128 {
-    let bits = |below: &mut dyn FnMut(u64) -> u64| u128::from(below(1 << 32));
-    match below(4) {
-        0 => below(4).into(),
-        1 => u128::MAX,
-        _ => (0..4).fold(0, |value, _| value << 32 | bits(below)),
-    }
-}
-
-fn frame(protocols: &[u8], below: &mut dyn FnMut(u64) -> u64) -> Vec<u8> {
-    let length = 64 + below(160);
-    let mut frame: Vec<u8> = (0..length).map(|_| below(256) as u8).collect();
-    frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
-    if !protocols.is_empty() {
-        frame[23] = protocols[below(protocols.len() as u64) as usize];
-    }
-    // One flag as a rule.
-    frame[34] = if below(4) == 0 { below(256) as u8 } else { 1 << below(5) };
-    if below(20) == 0 {
-        let at = below(length) as usize;
-        frame[at] ^= 1 << below(8);
-    }
-    if below(20) == 0 {
-        frame.truncate(below(70) as usize);
-    }
-    frame
 }
 
 /// Answers of each instance that depend on the call and on all calls of that instance before it.
@@ -167,62 +115,60 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// The pipeline `at` of `pipelines`, which `built` simulates; its state begins as `state` is.
-    ///
-    /// # Errors
-    /// The simulation cannot be started.
+    /// The pipeline `at` of `pipelines`, which `run` simulates; its state begins as `state` is.
+    #[must_use]
     pub fn new(
         state: &State,
         (pipelines, program): (&'a Pipelines, &'a Arc<ir::Program>),
         at: PipelineId,
-        built: &Program,
-    ) -> Result<Self, SimError> {
+        run: Simulation,
+    ) -> Self {
         let answers = Answers::new(program);
         let mut machine = Machine::new(Arc::clone(program));
-        *p4::program::Program::<Answers>::state(&mut machine) = state.clone();
-        Ok(Self {
+        *self::state(&mut machine) = state.clone();
+        Self {
             program,
             at,
             module: &pipelines.modules()[at.index()],
-            run: built.start()?,
+            run,
             externs: answers.clone(),
             outside: state.clone(),
             due: VecDeque::new(),
             machine,
             model: answers,
             compared: Compared::default(),
-        })
+        }
     }
 
-    /// Send all of `inputs` through it, each `spacing` behind the one before.
+    /// Send all packets through it; `progress` is told how many are through.
     ///
     /// # Errors
     /// See [`PipelineError`].
     pub fn run(
         &mut self,
-        inputs: &[Input],
-        spacing: u64,
+        packets: &Packets,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Compared, PipelineError> {
-        let end = spacing * inputs.len() as u64 + u64::from(self.module.latency());
-        for now in 0..end {
-            let packet = |at: u64| {
-                let is_one = at.is_multiple_of(spacing);
-                is_one.then_some((at / spacing) as usize).filter(|nth| *nth < inputs.len())
-            };
-            let entering = packet(now).map(|nth| &inputs[nth]);
+        let latency = u64::from(self.module.latency());
+        let mut enter = packets.cycles().zip(&packets.packets).peekable();
+        let mut leave = packets.cycles().zip(&packets.packets).enumerate().peekable();
+        for now in 0.. {
+            let entering = enter.next_if(|(cycle, _)| *cycle == now).map(|(_, input)| input);
             let record = self.inputs(now, entering);
             let out = self.run.step(&record)?;
             self.compared.cycles += 1;
             self.answer(&out, now);
-            let leaving = now.checked_sub(self.module.latency().into()).and_then(packet);
-            self.same("valid_o", None, leaving.unwrap_or(0), &out, leaving.is_some().into())?;
-            if let Some(nth) = leaving {
-                self.outcome(nth, &inputs[nth], &out)?;
+            let Some((nth, _)) = leave.peek() else { break };
+            let nth = *nth;
+            let leaving = leave.next_if(|(_, (cycle, _))| cycle + latency == now);
+            self.same("valid_o", None, nth, &out, leaving.is_some().into())?;
+            if let Some((_, (_, input))) = leaving {
+                self.outcome(nth, input, &out)?;
                 self.compared.packets += 1;
                 progress(self.compared.packets);
             }
         }
+        self.left_behind()?;
         Ok(self.compared)
     }
 
@@ -244,9 +190,9 @@ impl<'a> Bench<'a> {
             let names = &self.module.requests()[request].results;
             names.iter().zip(values).for_each(|(name, value)| set(name, value));
         }
-        let Some((packet, meta)) = entering else { return record };
+        let Some(Input { bytes, meta, .. }) = entering else { return record };
         set("valid_i", 1);
-        set("length_i", packet.len() as u128);
+        set("length_i", bytes.len() as u128);
         let named = self.module.ports().meta_in.iter().zip(meta);
         named.for_each(|(name, value)| {
             if let Some(name) = name {
@@ -254,7 +200,7 @@ impl<'a> Bench<'a> {
             }
         });
         if self.module.window() > 0 {
-            let mut window = packet.clone();
+            let mut window = bytes.clone();
             window.resize(self.module.window() as usize, 0xa5);
             // Ports of no whole words: the first byte is at the top of the port's bits.
             let words = words_of(&window);
@@ -294,8 +240,9 @@ impl<'a> Bench<'a> {
 
     /// What the interpreter makes of a packet, beside what has come out.
     fn outcome(&mut self, nth: usize, input: &Input, out: &Record) -> Result<(), PipelineError> {
-        let (mut meta, mut emitted) = (input.1.clone(), Vec::new());
-        let parsed = self.machine.run(self.at, &input.0, &mut meta, &mut emitted, &mut self.model);
+        let (mut meta, mut emitted) = (input.meta.clone(), Vec::new());
+        let parsed =
+            self.machine.run(self.at, &input.bytes, &mut meta, &mut emitted, &mut self.model);
         self.same("accepted_o", None, nth, out, parsed.is_ok().into())?;
         let parsed = match parsed {
             Ok(parsed) => parsed,
@@ -332,6 +279,97 @@ impl<'a> Bench<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What externs have been asked, and what registers and counters hold, is as the interpreter
+    /// leaves it.
+    fn left_behind(&mut self) -> Result<(), PipelineError> {
+        let program = Arc::clone(self.program);
+        for (id, known) in (0..).map(ExternId).zip(&program.externs) {
+            let asked = |answers: &Answers| answers.states.get(&id).copied().unwrap_or(0).into();
+            let is_it = |port| matches!(port, Way::Call(which) if program.instance(which) == id);
+            let field = format!("what {} is asked", known.instance);
+            self.same_left(field, &is_it, asked(&self.externs), asked(&self.model))?;
+        }
+        for (id, known) in (0..).map(RegisterId).zip(&program.registers) {
+            let is_it = |port| port == Way::Write(id);
+            let is_outside = self.module.requests().iter().any(|request| is_it(request.port));
+            for index in (0..known.size.into()).take_while(|_| is_outside) {
+                let (field, found) = (&known.name, self.outside.register(id, index));
+                let expected = state(&mut self.machine).register(id, index);
+                self.same_left(format!("{field}[{index}]"), &is_it, found, expected)?;
+            }
+        }
+        for (id, known) in (0..).map(CounterId).zip(&program.counters) {
+            let is_it = |port| port == Way::Count(id);
+            let is_outside = self.module.requests().iter().any(|request| is_it(request.port));
+            for index in (0..known.size.into()).take_while(|_| is_outside) {
+                let count = |Count { packets, bytes }: Count| words([packets, bytes]);
+                let found = count(self.outside.counted(id, index));
+                let expected = count(state(&mut self.machine).counted(id, index));
+                self.same_left(format!("{}[{index}]", known.name), &is_it, found, expected)?;
+            }
+        }
+        self.inside()
+    }
+
+    /// Registers and counters of the module are read as the control plane reads them.
+    fn inside(&mut self) -> Result<(), PipelineError> {
+        let readings = self.module.readings();
+        let most = readings.iter().map(|reading| reading.size).max().unwrap_or(0);
+        let layout = self.run.inputs();
+        let asks = |index: u32| {
+            let mut record = layout.zero();
+            let ports = readings.iter().map(|reading| self.port(&reading.index));
+            ports.for_each(|port| layout.set_named(&mut record, &port, index.into()));
+            record
+        };
+        let asked: Vec<Record> = (0..most).map(asks).collect();
+        let told = self.run.run(&asked)?;
+        for reading in readings {
+            for (index, out) in (0..u128::from(reading.size)).zip(&told) {
+                let values: Vec<u128> =
+                    reading.values.iter().map(|name| self.get(out, name)).collect();
+                let found = if let [packets, bytes] = values[..] {
+                    words([packets as u64, bytes as u64])
+                } else {
+                    values.first().copied().unwrap_or(0)
+                };
+                let Some((way, expected)) = self.holds(&reading.name, index) else { continue };
+                let field = format!("{}[{index}]", reading.name);
+                self.same_left(field, &|port| port == way, found, expected)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the interpreter holds in a place of the register or counter of this name.
+    fn holds(&mut self, name: &str, index: u128) -> Option<(Way, u128)> {
+        let state = state(&mut self.machine);
+        let program = self.program;
+        let register = (0..).map(RegisterId).zip(&program.registers).find(|(_, r)| r.name == name);
+        if let Some((id, _)) = register {
+            return Some((Way::Write(id), state.register(id, index)));
+        }
+        let mut counters = (0..).map(CounterId).zip(&program.counters);
+        let (id, _) = counters.find(|(_, counter)| counter.name == name)?;
+        let Count { packets, bytes } = state.counted(id, index);
+        Some((Way::Count(id), words([packets, bytes])))
+    }
+
+    fn same_left(
+        &self,
+        field: String,
+        is_it: &dyn Fn(Way) -> bool,
+        found: u128,
+        expected: u128,
+    ) -> Result<(), PipelineError> {
+        if found == expected {
+            return Ok(());
+        }
+        let place = accessed(self.program, self.at, is_it);
+        let last = (self.compared.packets as usize).saturating_sub(1);
+        Err(self.differs(last, Located { field, place }, found, expected))
     }
 
     fn same(
@@ -372,6 +410,16 @@ impl<'a> Bench<'a> {
     }
 }
 
+/// What an interpreter keeps.
+fn state(machine: &mut Machine) -> &mut State {
+    p4::program::Program::<Answers>::state(machine)
+}
+
+/// Two numbers as one.
+fn words([high, low]: [u64; 2]) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
 /// Bytes as words, the last byte at the bottom of the first.
 fn words_of(bytes: &[u8]) -> Vec<u32> {
     let mut words = vec![0; bytes.len().div_ceil(4)];
@@ -379,24 +427,4 @@ fn words_of(bytes: &[u8]) -> Vec<u32> {
         words[at / 4] |= u32::from(*byte) << (8 * (at % 4));
     }
     words
-}
-
-/// The fewest of `inputs` with which `fails` says that it fails as before: halves, quarters and so
-/// on are left out.
-pub fn fewest(inputs: &[Input], fails: &mut dyn FnMut(&[Input]) -> bool) -> Vec<Input> {
-    let (mut best, mut size) = (inputs.to_vec(), inputs.len());
-    while size > 0 {
-        let mut from = 0;
-        while from < best.len() {
-            let mut rest = best.clone();
-            rest.drain(from..best.len().min(from + size));
-            if fails(&rest) {
-                best = rest;
-            } else {
-                from += size;
-            }
-        }
-        size /= 2;
-    }
-    best
 }

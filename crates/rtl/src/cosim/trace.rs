@@ -1,42 +1,45 @@
 //! What a NIC was given, cycle by cycle: to be given again, and to be read.
 
-use endpoint::{Flags, Msg, MsgId, Packet, Span};
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use endpoint::{Flags, HDR_MAX, Msg, MsgId, Packet, Span};
+use nic::nano::config::Config;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use units::HostId;
 
-use super::Hex;
+use super::hex::{self, Hex};
+use super::shrink::Inputs;
 use super::traffic::{Given, Traffic, headers};
 
 /// The inputs of a NIC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Trace {
     /// How many cycles.
     cycles: u64,
     /// The cycles in which the wire begins to let the arbiter choose and, in turn, ceases to.
     open: Vec<u64>,
     /// In the order of their cycles.
+    #[serde(deserialize_with = "in_order")]
     events: Vec<Event>,
 }
 
-/// A message or a packet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A message or a packet, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Event {
     /// When.
     cycle: u64,
-    /// What.
-    #[serde(flatten)]
-    what: What,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum What {
-    Message(Message),
-    Packet(Arrival),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<Message>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    packet: Option<Arrival>,
 }
 
 /// A message that the application submits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Message {
     id: u64,
     dst: u32,
@@ -46,6 +49,7 @@ struct Message {
 
 /// A packet that comes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arrival {
     src: u32,
     dst: u32,
@@ -57,9 +61,68 @@ struct Arrival {
     offset: u64,
     bytes: u32,
     /// The transport header.
-    header: String,
+    #[serde(serialize_with = "hex::serialize", deserialize_with = "short")]
+    header: Vec<u8>,
     /// All headers as they are at `rx_frame_i`: to be read; a replay makes them again.
     frame: String,
+}
+
+/// A transport header, of no more bytes than a packet has room for.
+fn short<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    let header = hex::deserialize(from)?;
+    if header.len() > HDR_MAX {
+        let text = format!("a header of {} bytes, where {HDR_MAX} are possible", header.len());
+        return Err(D::Error::custom(text));
+    }
+    Ok(header)
+}
+
+/// Events, each with something in it and none before the one before.
+fn in_order<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Event>, D::Error> {
+    struct InOrder;
+
+    impl<'de> Visitor<'de> for InOrder {
+        type Value = Vec<Event>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("messages and packets, in the order of their cycles")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Vec<Event>, A::Error> {
+            let mut events: Vec<Event> = Vec::new();
+            while let Some(event) = from.next_element::<Event>()? {
+                let cycle = event.cycle;
+                let fault = match events.last() {
+                    _ if event.message.is_none() && event.packet.is_none() => {
+                        Some(format!("neither message nor packet in cycle {cycle}"))
+                    }
+                    Some(last) if last.cycle > cycle => {
+                        Some(format!("cycle {cycle} stands behind cycle {}", last.cycle))
+                    }
+                    Some(_) if twice(&events, &event) => {
+                        Some(format!("two packets or two messages in cycle {cycle}"))
+                    }
+                    _ => None,
+                };
+                if let Some(fault) = fault {
+                    return Err(A::Error::custom(fault));
+                }
+                events.push(event);
+            }
+            Ok(events)
+        }
+    }
+
+    from.deserialize_seq(InOrder)
+}
+
+/// Whether the cycle of an event has its message or its packet already.
+fn twice(events: &[Event], event: &Event) -> bool {
+    let mut same = events.iter().rev().take_while(|before| before.cycle == event.cycle);
+    same.any(|before| {
+        before.message.is_some() && event.message.is_some()
+            || before.packet.is_some() && event.packet.is_some()
+    })
 }
 
 impl Trace {
@@ -71,13 +134,45 @@ impl Trace {
             if given.open == trace.open.len().is_multiple_of(2) {
                 trace.open.push(cycle);
             }
-            let message = given.message.as_ref().map(|message| What::Message(message_of(message)));
-            let packet = given.packet.as_ref().map(|packet| What::Packet(arrival_of(packet)));
-            trace
-                .events
-                .extend([message, packet].into_iter().flatten().map(|what| Event { cycle, what }));
+            // An event each: one of them may be left out.
+            let message = given.message.as_ref().map(message_of);
+            let packet = given.packet.as_ref().map(arrival_of);
+            let event = Event { cycle, ..Event::default() };
+            trace.events.extend(message.map(|it| Event { message: Some(it), ..event.clone() }));
+            trace.events.extend(packet.map(|it| Event { packet: Some(it), ..event }));
         }
         trace
+    }
+
+    /// Whether a NIC of `config` can be given it, whose packets are `spacing` cycles apart at least.
+    ///
+    /// # Errors
+    /// What it cannot be given.
+    pub fn check(&self, config: &Config, spacing: u64) -> Result<(), String> {
+        if self.cycles == 0 {
+            return Err("it has no cycles".into());
+        }
+        if self.open.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return Err("`open` is not in the order of its cycles".into());
+        }
+        let mut free = 0;
+        for Event { cycle, message, packet } in &self.events {
+            let longest = config.longest().into();
+            if *cycle >= self.cycles {
+                return Err(format!("an event in cycle {cycle}, of {} cycles", self.cycles));
+            }
+            if let Some(message) = message.as_ref().filter(|message| message.bytes > longest) {
+                let bytes = message.bytes;
+                return Err(format!("cycle {cycle}: a message of {bytes} bytes, {longest} fit"));
+            }
+            if packet.is_some() && *cycle < free {
+                return Err(format!("cycle {cycle}: a packet, {free} is the first one for it"));
+            }
+            if packet.is_some() {
+                free = cycle + spacing;
+            }
+        }
+        Ok(())
     }
 
     /// What the NIC is given in each cycle.
@@ -90,10 +185,8 @@ impl Trace {
             }
             let mut given = Given { open: is_open, ..Given::default() };
             while let Some(event) = events.next_if(|event| event.cycle <= cycle) {
-                match &event.what {
-                    What::Message(message) => given.message = Some(msg_of(message)),
-                    What::Packet(arrival) => given.packet = packet_of(arrival),
-                }
+                given.message = event.message.as_ref().map(msg_of).or(given.message);
+                given.packet = event.packet.as_ref().map(packet_of).or(given.packet);
             }
             given
         })
@@ -105,10 +198,10 @@ impl Trace {
         self.cycles
     }
 
-    /// Whether nothing is given in it.
+    /// Whether it has no cycles.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.cycles == 0
     }
 
     /// Messages and packets.
@@ -120,32 +213,29 @@ impl Trace {
     /// How many packets.
     #[must_use]
     pub fn packets(&self) -> usize {
-        self.events.iter().filter(|event| matches!(event.what, What::Packet(_))).count()
+        self.events.iter().filter(|event| event.packet.is_some()).count()
+    }
+}
+
+impl Inputs for Trace {
+    fn count(&self) -> usize {
+        self.events.len()
     }
 
-    /// With these events instead.
-    #[must_use]
-    pub(super) fn with(&self, events: Vec<Event>) -> Self {
-        Self { events, ..self.clone() }
+    fn keep(&self, stays: &dyn Fn(usize) -> bool) -> Self {
+        let events = self.events.iter().enumerate().filter(|(at, _)| stays(*at));
+        Self { events: events.map(|(_, event)| event.clone()).collect(), ..self.clone() }
     }
 
-    /// Without what comes after `cycles`.
-    #[must_use]
-    pub(super) fn cut(&self, cycles: u64) -> Self {
-        let events = self.events.iter().filter(|event| event.cycle < cycles).cloned().collect();
-        let open = self.open.iter().copied().filter(|at| *at < cycles).collect();
-        Self { cycles: cycles.min(self.cycles), open, events }
+    fn idle(&self, event: usize, spacing: u64) -> u64 {
+        let after = event.checked_sub(1).map_or(0, |before| self.events[before].cycle + spacing);
+        let end = self.events.get(event).map_or(self.cycles, |event| event.cycle);
+        end.saturating_sub(after)
     }
 
-    /// The cycle of an event.
-    pub(super) fn cycle(&self, event: usize) -> Option<u64> {
-        self.events.get(event).map(|event| event.cycle)
-    }
-
-    /// Without the `cycles` from `from` on, in which no event is. The wire is in each cycle after
-    /// them as it was.
-    #[must_use]
-    pub(super) fn without(&self, from: u64, cycles: u64) -> Self {
+    /// The wire is in each cycle after them as it was.
+    fn without(&self, event: usize, cycles: u64) -> Self {
+        let from = event.checked_sub(1).map_or(0, |before| self.events[before].cycle + 1);
         let end = from + cycles;
         let earlier = |at: u64| if at < end { at } else { at - cycles };
         let mut open: Vec<u64> = self.open.iter().copied().filter(|at| *at < from).collect();
@@ -157,6 +247,12 @@ impl Trace {
         let events =
             self.events.iter().map(|event| Event { cycle: earlier(event.cycle), ..event.clone() });
         Self { cycles: self.cycles.saturating_sub(cycles), open, events: events.collect() }
+    }
+
+    fn cut(&self, cycles: u64) -> Self {
+        let events = self.events.iter().filter(|event| event.cycle < cycles).cloned().collect();
+        let open = self.open.iter().copied().filter(|at| *at < cycles).collect();
+        Self { cycles: cycles.min(self.cycles), open, events }
     }
 }
 
@@ -181,18 +277,12 @@ fn arrival_of(packet: &Packet) -> Arrival {
         message: packet.span.msg.0,
         offset: packet.span.offset,
         bytes: packet.span.len,
-        header: format!("{:?}", Hex(packet.header().to_vec())),
-        frame: format!("{:?}", Hex(headers(packet))),
+        header: packet.header().to_vec(),
+        frame: format!("{:?}", Hex(&headers(packet))),
     }
 }
 
-/// None where the header is no bytes, or too many.
-fn packet_of(arrival: &Arrival) -> Option<Packet> {
-    let header = arrival.header.as_bytes().chunks(2).map(|pair| {
-        let text = std::str::from_utf8(pair).ok()?;
-        u8::from_str_radix(text, 16).ok()
-    });
-    let header: Vec<u8> = header.collect::<Option<_>>()?;
+fn packet_of(arrival: &Arrival) -> Packet {
     let mut packet = Packet {
         src: HostId(arrival.src),
         dst: HostId(arrival.dst),
@@ -203,8 +293,8 @@ fn packet_of(arrival: &Arrival) -> Option<Packet> {
         span: Span { msg: MsgId(arrival.message), offset: arrival.offset, len: arrival.bytes },
         ..Packet::EMPTY
     };
-    (header.len() <= endpoint::HDR_MAX).then(|| packet.put_header(&header))?;
-    Some(packet)
+    packet.put_header(&arrival.header);
+    packet
 }
 
 #[cfg(test)]
@@ -215,14 +305,15 @@ mod tests {
         let packet = Packet { src: HostId(2), dst: HostId(1), wire_len: 65, ..Packet::EMPTY };
         let mut packet = packet;
         packet.put_header(&[1, 0xab]);
-        let event = |cycle, what| Event { cycle, what };
+        let event = |cycle| Event { cycle, ..Event::default() };
+        let arrival = Some(arrival_of(&packet));
         Trace {
             cycles: 40,
             open: vec![3, 12, 20],
             events: vec![
-                event(5, What::Packet(arrival_of(&packet))),
-                event(5, What::Message(message_of(&Msg::new(HostId(3), 7)))),
-                event(30, What::Packet(arrival_of(&packet))),
+                Event { packet: arrival.clone(), ..event(5) },
+                Event { message: Some(message_of(&Msg::new(HostId(3), 7))), ..event(5) },
+                Event { packet: arrival, ..event(30) },
             ],
         }
     }
@@ -241,13 +332,13 @@ mod tests {
 
     #[test]
     fn a_gap_is_closed_and_the_wire_stays_as_it_was() {
-        let less = trace().without(6, 10);
-        assert_eq!((less.len(), less.cycle(2)), (30, Some(20)));
+        let less = trace().without(2, 10);
+        assert_eq!((less.len(), less.events[2].cycle), (30, 20));
         let before: Vec<bool> = trace().cycles().map(|given| given.open).collect();
         let after: Vec<bool> = less.cycles().map(|given| given.open).collect();
         assert_eq!(after, [&before[..6], &before[16..]].concat());
         let cut = trace().cut(6);
-        assert_eq!((cut.len(), cut.events().len()), (6, 2));
+        assert_eq!((cut.len(), cut.count()), (6, 2));
     }
 
     #[test]
@@ -255,5 +346,44 @@ mod tests {
         let text = serde_json::to_string(&trace()).unwrap();
         assert!(text.contains("\"header\":\"01ab\""), "{text}");
         assert_eq!(serde_json::from_str::<Trace>(&text).unwrap(), trace());
+    }
+
+    /// What is wrong with a trace is said where it stands.
+    #[test]
+    fn what_is_no_trace_is_refused_with_its_place() {
+        let text = serde_json::to_string_pretty(&trace()).unwrap();
+        for (from, to, why) in [
+            ("\"01ab\"", "\"01a\"", "bytes, two hex digits each"),
+            ("\"01ab\"", "\"01+b\"", "bytes, two hex digits each"),
+            ("\"01ab\"", &format!("\"{}\"", "00".repeat(HDR_MAX + 1)), "a header of"),
+            ("\"cycle\": 30", "\"cycle\": 4", "cycle 4 stands behind cycle 5"),
+            ("\"cycle\": 30", "\"cycle\": 5", "two packets or two messages in cycle 5"),
+            ("\"message\": {", "\"mesage\": {", "unknown field `mesage`"),
+        ] {
+            assert!(text.contains(from), "{text}");
+            let error = serde_json::from_str::<Trace>(&text.replace(from, to)).unwrap_err();
+            assert!(error.to_string().contains(why) && error.line() > 8, "{to}: {error}");
+        }
+        let neither = r#"{"cycles":9,"open":[],"events":[{"cycle":3}]}"#;
+        let error = serde_json::from_str::<Trace>(neither).unwrap_err();
+        assert!(error.to_string().contains("neither message nor packet in cycle 3"), "{error}");
+    }
+
+    #[test]
+    fn what_a_nic_cannot_be_given_is_refused() {
+        let config = Config::prototype(9, units::Dur::from_us(1));
+        assert_eq!(trace().check(&config, 2), Ok(()));
+        let mut long = trace();
+        long.events[1].message = Some(message_of(&Msg::new(HostId(3), 1 << 30)));
+        for (trace, spacing, why) in [
+            (Trace::default(), 2, "no cycles"),
+            (trace(), 26, "cycle 30: a packet, 31 is the first one for it"),
+            (Trace { cycles: 30, ..trace() }, 2, "an event in cycle 30, of 30 cycles"),
+            (Trace { open: vec![5, 3], ..trace() }, 2, "`open`"),
+            (long, 2, "a message of 1073741824 bytes"),
+        ] {
+            let refused = trace.check(&config, spacing).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use nic::nano::ticking::Machine;
 use p4::ir;
 use units::HostId;
 
-use super::Hex;
+use super::hex::Hex;
 
 /// The host whose NIC is under test.
 pub const UNDER_TEST: HostId = HostId(1);
@@ -50,7 +50,7 @@ pub struct Given {
 impl fmt::Debug for Given {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(packet) = &self.packet {
-            write!(f, "packet of {} bytes {:?} ", packet.wire_len, Hex(headers(packet)))?;
+            write!(f, "packet of {} bytes {:?} ", packet.wire_len, Hex(&headers(packet)))?;
         }
         if let Some(Msg { id, dst, len, .. }) = &self.message {
             write!(f, "message {} of {len} bytes to host {} ", id.0, dst.0)?;
@@ -433,8 +433,9 @@ impl Traffic {
 
     fn fly(&mut self, lands: u64, pkt: Packet) {
         self.flights += 1;
-        let to = (pkt.dst.0 - UNDER_TEST.0) as usize;
-        if let Some(host) = self.hosts.get_mut(to) {
+        // A trace may have packets for anybody.
+        let to = pkt.dst.0.checked_sub(UNDER_TEST.0);
+        if let Some(host) = to.and_then(|to| self.hosts.get_mut(to as usize)) {
             host.inbox.insert((lands, self.flights), pkt);
         }
     }

@@ -28,6 +28,9 @@ use top::Top;
 
 pub(crate) use receive::ANSWER;
 
+/// The top module of the control path alone.
+pub(crate) const TOP: &str = "nic";
+
 /// Bytes of a beat: what frames go in and come out by.
 const BEAT: u32 = 64;
 
@@ -141,7 +144,7 @@ fn control(
         ("egress.sv".into(), egress.text().into()),
         ("nic.sv".into(), text),
     ];
-    Ok(Nic { top: "nic", blocks: vec![BLOCKS], files, inputs, outputs, making: egress.latency() })
+    Ok(Nic { top: TOP, blocks: vec![BLOCKS], files, inputs, outputs, making: egress.latency() })
 }
 
 /// Whether the blocks can have these sizes.

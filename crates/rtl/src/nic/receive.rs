@@ -208,6 +208,11 @@ impl Top<'_> {
         let says = format!("in_valid_o && in_accepted_o && {last} && !{drop} && {to} != 2'd1");
         self.assign("says_whole", 1, &says);
         let says = self.later("says_whole", 1, by);
+        // With its bytes, a NIC has nobody who counts them.
+        if !self.is_joined {
+            let refused = format!("in_valid_o && (!in_accepted_o || {to} == 2'd1)");
+            self.output("refused_o", 1, &refused);
+        }
         // Reassembly knows one cycle behind the lookup.
         let whole = self.later("completed", 1, effect - LOOKUP - 1);
         self.output("delivered_valid_o", 1, &format!("{says} && {whole}"));

@@ -91,10 +91,17 @@ impl Top<'_> {
         self.wire("take_data", 1);
         self.line("nano_pkg::egress_meta_t data_packet;");
         let names = ["valid", "tx_msg_id", "src_context", "pkts"];
-        let delivered = self.ports_of("delivered", "delivered", &names)?;
+        let delivered = self.effect_of("delivered", names.len())?;
+        // With its bytes, a NIC has nobody who counts them.
+        if !self.is_joined {
+            for ((name, width), value) in names.iter().zip([1, 16, 16, 64]).zip(&delivered) {
+                self.output(&format!("arrived_{name}_o"), width, value);
+            }
+        }
+        let delivered = connected("delivered", &names, delivered);
         let names =
             ["valid", "tx_msg_id", "src_context", "rtx", "rtx_pkt_offset", "update", "new_credit"];
-        let credit = self.ports_of("credit_to_btx", "credit", &names)?;
+        let credit = connected("credit", &names, self.effect_of("credit_to_btx", names.len())?);
         let submits: Vec<String> = submits.iter().map(|(name, _)| format!(".{name}")).collect();
         let text = format!(
             "packetization #(\n    .Ids({tx}), .RttPkts({}), .TimeoutCycles({}), \
@@ -117,17 +124,10 @@ impl Top<'_> {
         Ok(())
     }
 
-    /// Connections of what an extern does to the sending side.
-    fn ports_of(
-        &mut self,
-        kind: &str,
-        prefix: &str,
-        names: &[&str],
-    ) -> Result<Vec<String>, NicError> {
-        let values =
-            self.effect(kind, "", EARLY)?.unwrap_or_else(|| vec!["'0".into(); names.len()]);
-        let pairs = names.iter().zip(values);
-        Ok(pairs.map(|(name, value)| format!(".{prefix}_{name}_i({value})")).collect())
+    /// What an extern does to the sending side, a cycle before it counts; as many zeros if the
+    /// program has none.
+    fn effect_of(&mut self, kind: &str, values: usize) -> Result<Vec<String>, NicError> {
+        Ok(self.effect(kind, "", EARLY)?.unwrap_or_else(|| vec!["'0".into(); values]))
     }
 
     pub(super) fn generator(&mut self) -> Result<(), NicError> {
@@ -255,4 +255,10 @@ impl Top<'_> {
             self.output(&format!("made_{field}_o"), width, &value);
         }
     }
+}
+
+/// Connections of ports `PREFIX_NAME_i`.
+fn connected(prefix: &str, names: &[&str], values: Vec<String>) -> Vec<String> {
+    let pairs = names.iter().zip(values);
+    pairs.map(|(name, value)| format!(".{prefix}_{name}_i({value})")).collect()
 }

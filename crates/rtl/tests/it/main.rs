@@ -2,6 +2,7 @@
 
 mod busy;
 mod cost;
+mod counted;
 mod data;
 #[path = "../../../programs/tests/agree/draw.rs"]
 #[allow(dead_code, reason = "shared with the tests of `programs`")]

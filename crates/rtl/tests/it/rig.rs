@@ -2,7 +2,6 @@
 //! after their latency, and what comes out.
 
 use std::collections::VecDeque;
-use std::fs;
 use std::sync::Arc;
 
 use p4::ir::circuit::{Outcome, Target};
@@ -10,8 +9,9 @@ use p4::ir::{self, PipelineId, Port as Way, RegisterId};
 use p4::program::{Externs, Parsed};
 use p4::state::{Count, State};
 use trimline_rtl::emit::{Module, Request, SELECT, Unsupported, emit};
-use trimline_rtl::record::{Layout, Port, Record};
-use trimline_rtl::sim::{Design, Program, Simulation};
+use trimline_rtl::pipelines::Pipelines;
+use trimline_rtl::record::{Layout, Record};
+use trimline_rtl::sim::{Program, Simulation};
 use trimline_rtl::tools::Tools;
 
 use crate::draw::Draw;
@@ -291,27 +291,9 @@ pub(crate) struct Rig {
 impl Rig {
     pub(crate) fn new(tools: &Tools, name: &str, benches: Vec<Bench>) -> Self {
         let folder = folder(name);
-        fs::create_dir_all(&folder).unwrap();
-        let mut sources = Vec::new();
-        for bench in &benches {
-            let source = folder.join(format!("{}.sv", bench.name));
-            fs::write(&source, bench.module.text()).unwrap();
-            sources.push(source);
-        }
-        let top = folder.join(format!("{name}.sv"));
-        fs::write(&top, top_of(name, &benches)).unwrap();
-        sources.push(top);
-        let ports = |of: fn(&Module) -> &[Port]| {
-            let each = benches.iter().flat_map(|bench| {
-                let name = &bench.name;
-                let ports = of(&bench.module).iter();
-                ports.map(move |port| Port::new(&format!("{name}_{}", port.name()), port.bits()))
-            });
-            each.collect()
-        };
-        let (inputs, outputs) = (ports(Module::inputs), ports(Module::outputs));
-        let parameters = Vec::new();
-        let design = Design { top: name.to_owned(), sources, parameters, inputs, outputs };
+        let modules = benches.iter().map(|bench| bench.module.as_ref().clone()).collect();
+        let all = Pipelines::of(modules);
+        let design = all.ports().written(&all.texts(), &folder).unwrap();
         let built = design.build(tools, &folder).unwrap_or_else(|why| panic!("{name}: {why}"));
         Self { benches, built }
     }
@@ -368,26 +350,6 @@ fn step(run: &mut Simulation, benches: &[Bench], inputs: &[Record]) -> Result<Ve
         all.push(record);
     }
     Ok(all)
-}
-
-/// A module with all of them in it, and their ports with their names before them.
-fn top_of(name: &str, benches: &[Bench]) -> String {
-    let (mut ports, mut body) = (String::new(), String::new());
-    for bench in benches {
-        let own = &bench.name;
-        let mut joins = String::new();
-        let inputs = bench.module.inputs().iter().map(|port| ("input", port));
-        let outputs = bench.module.outputs().iter().map(|port| ("output", port));
-        for (way, port) in inputs.chain(outputs) {
-            let (bits, port) = (port.bits() - 1, port.name());
-            ports += &format!(",\n  {way} logic [{bits}:0] {own}_{port}");
-            joins += &format!(", .{port}({own}_{port})");
-        }
-        body += &format!("  {own} u_{own} (.clk_i(clk_i), .rst_ni(rst_ni){joins});\n");
-    }
-    format!(
-        "module {name} (\n  input logic clk_i,\n  input logic rst_ni{ports}\n);\n{body}endmodule\n"
-    )
 }
 
 /// The benches of all pipelines of a program.

@@ -10,7 +10,7 @@ use trimline_rtl::cosim::traffic::Plan;
 use trimline_rtl::nic;
 
 use crate::busy::{compile, config, traffic};
-use crate::{everything, folder, tools};
+use crate::{counted, everything, folder, tools};
 
 /// A program as a whole NIC.
 pub(crate) struct Case {
@@ -78,6 +78,7 @@ fn agree(case: &Case) {
             Err(why) => panic!("{}, {plan:?}: {why}", case.name),
         }
     }
+    counted::rejections(&program, &config, &built, nic.making);
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub struct Pipelined {
     state: State,
     /// The oldest first.
     flights: VecDeque<Flight>,
+    /// What the packet that left last has accessed.
+    accessed: Vec<AccessId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +70,20 @@ impl Pipelined {
         let schedule = Schedule::new(&program, &circuit, None);
         let cycles = events(&circuit, &schedule);
         let state = State::new(Arc::clone(&program));
-        Ok(Self { program, pipeline, circuit, cycles, state, flights: VecDeque::new() })
+        let (flights, accessed) = (VecDeque::new(), Vec::new());
+        Ok(Self { program, pipeline, circuit, cycles, state, flights, accessed })
+    }
+
+    /// The circuit.
+    #[must_use]
+    pub const fn circuit(&self) -> &Circuit {
+        &self.circuit
+    }
+
+    /// What the packet that left last has accessed.
+    #[must_use]
+    pub fn accessed(&self) -> &[AccessId] {
+        &self.accessed
     }
 
     /// Tables, registers and counters.
@@ -126,6 +141,8 @@ impl Pipelined {
         }
         let last = self.flights.front().is_some_and(|flight| flight.age >= self.cycles.len());
         let flight = if last { self.flights.pop_front()? } else { return None };
+        let is_on = |id: &AccessId| flight.value(self.circuit.access(*id).on) == 1;
+        self.accessed = self.circuit.access_ids().filter(is_on).collect();
         Some(self.outcome(flight))
     }
 
