@@ -117,14 +117,17 @@ module trim_queue #(
   assign lost_o  = join_valid_i && !kept;
   assign bytes_o = bytes_q;
 
-  logic [Queues-1:0][1:0] keeps;
+  // The queue keeps what it is said to, and nothing else.
+  logic [Queues-1:0] as_said;
   for (genvar q = 0; q < Queues; q++) begin : gen_queue
     assign takes[q] = take_i && chosen == QueueW'(q);
     assign joins[q] = kept && join_queue_i == 3'(q);
+    logic [1:0] keeps;
+    assign as_said[q] = keeps == {1'b0, joins[q]};
     fifo #(.Width(Width), .Depth(Depth)) u_fifo (
       .clk_i, .rst_ni, .pop_i(takes[q]), .valid_o(holds[q]), .front_o(fronts[q]),
       .push_i({1'b0, joins[q]}), .data0_i({join_length_i, join_tag_i}), .data1_i('0),
-      .room_o(room[q]), .kept_o(keeps[q])
+      .room_o(room[q]), .kept_o(keeps)
     );
   end
 
@@ -161,9 +164,7 @@ module trim_queue #(
       end
       one_in_service:    assert (!take_i || !busy_q || done_i);
       done_in_service:   assert (!done_i || busy_q);
-      for (int unsigned q = 0; q < Queues; q++) begin
-        keeps_it: assert (keeps[q] == {1'b0, joins[q]});
-      end
+      keeps_as_said:     assert (as_said == '1);
       all_told:          assert (told_kept == {lost_o, done_i} && (told_room || !done_i));
     end
   end

@@ -474,14 +474,14 @@ impl Packetization {
             0 => self.rng.next() as u8,
             _ => self.rng.below(20) as u8,
         };
-        let credit = match self.rng.below(8) {
+        let had = self.named(name).and_then(|id| self.messages[id]).map_or(0, |m| m.credit);
+        let credit = match self.rng.below(16) {
             0 => self.rng.next() as u16,
             1 => self.rng.below(70) as u16,
-            // A little more than there was, as receivers do.
-            _ => {
-                let message = self.named(name).and_then(|id| self.messages[id]);
-                message.map_or(0, |message| message.credit as u16) + self.rng.below(4) as u16
-            }
+            // Less than there was: one that another has overtaken.
+            2..6 => self.rng.below(u64::from(had) + 1) as u16,
+            // A little more, as receivers do.
+            _ => had as u16 + self.rng.below(4) as u16,
         };
         inputs.set("credit_valid_i", valid);
         inputs.set("credit_tx_msg_id_i", name.0);

@@ -126,11 +126,13 @@ impl Table {
         self.set(key).is_some_and(|set| self.sets[set].0.contains(&Some(key)))
     }
 
-    fn insert(&mut self, key: Key) {
-        let Some(set) = self.set(key).filter(|_| !self.has(key)) else { return };
+    /// The key that is forgotten for it.
+    fn insert(&mut self, key: Key) -> Option<Key> {
+        let set = self.set(key).filter(|_| !self.has(key))?;
         let (ways, next) = &mut self.sets[set];
-        ways[*next] = Some(key);
+        let forgotten = ways[*next].replace(key);
         *next = (*next + 1) % ways.len();
+        forgotten
     }
 }
 
@@ -182,6 +184,8 @@ struct Reassembly {
     over: VecDeque<Key>,
     /// Whether a message has expired in the cycle before.
     just_expired: bool,
+    /// The last message whose breaking off is no longer remembered.
+    forgotten: Key,
 }
 
 impl Reassembly {
@@ -199,6 +203,7 @@ impl Reassembly {
             freed: [None; 2],
             over: VecDeque::from([(0, 0, 0)]),
             just_expired: false,
+            forgotten: (0, 0, 0),
             sizes,
         }
     }
@@ -224,10 +229,12 @@ impl Reassembly {
         let known = (!live.is_empty() && !just && !self.rng.one_in(3))
             .then(|| live[self.rng.below(live.len() as u64) as usize]);
         let Some(entry) = known.and_then(|id| self.entries[id].as_ref()) else {
-            // Also one that has just been over, and is remembered since.
-            let key = match self.rng.below(if just { 2 } else { 6 }) {
+            // Also one that has just been over and is remembered since, and the one that has been
+            // forgotten for it.
+            let key = match self.rng.below(if just { 3 } else { 9 }) {
                 0 => self.over[self.over.len() - 1],
-                1 => self.over[self.rng.below(self.over.len() as u64) as usize],
+                1 => self.forgotten,
+                2 => self.over[self.rng.below(self.over.len() as u64) as usize],
                 _ => self.key(),
             };
             let offset = self.rng.below(u64::from(packets(len)) + 1) as u8;
@@ -311,8 +318,10 @@ impl Reassembly {
         if self.entries[id].as_ref().is_none_or(|entry| entry.deadline > self.now) {
             return;
         }
-        if let Some(entry) = self.free(id).filter(|entry| entry.received != 0) {
-            self.broken_off.insert(entry.key);
+        if let Some(entry) = self.free(id).filter(|entry| entry.received != 0)
+            && let Some(forgotten) = self.broken_off.insert(entry.key)
+        {
+            self.forgotten = forgotten;
         }
         self.freed[1] = Some(id);
     }

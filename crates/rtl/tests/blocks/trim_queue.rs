@@ -26,7 +26,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new("trim_queue", ".push_i({lost_o, done_i})", ".push_i({1'b0, done_i})"),
     Mutant::new("trim_queue", "8'(Apart - 1)", "8'(Apart - 2)"),
-    Mutant::new("trim_queue", "room[QueueW'(join_queue_i)] &&", "room[0] &&"),
+    Mutant::new("trim_queue", "room[QueueW'(join_queue_i)] &&", "room[0] &&").in_case(1),
 ];
 
 #[derive(Clone, Copy)]
@@ -97,7 +97,13 @@ impl Port {
     }
 
     fn draw(&mut self) -> Packet {
-        let length = if self.rng.one_in(2) { 64 } else { 64 + self.rng.below(9000) as u16 };
+        let free = self.sizes.memory - self.bytes;
+        let length = match self.rng.below(4) {
+            0 | 1 => 64,
+            // Just what there is room for, or one byte more.
+            2 if (64..9000).contains(&free) => free as u16 + self.rng.below(2) as u16,
+            _ => 64 + self.rng.below(9000) as u16,
+        };
         // A queue that there is not is one that the program made up.
         let unknown = self.rng.one_in(40);
         let queues = self.queues.len() as u64;

@@ -15,8 +15,8 @@ struct Claim {
     parameters: &'static [(&'static str, u32)],
     /// After the reset.
     cycles: u32,
-    /// In the block's file, a mistake that breaks it.
-    mistake: [&'static str; 2],
+    /// In the block's file, mistakes each of which breaks it.
+    mistakes: &'static [[&'static str; 2]],
 }
 
 impl Claim {
@@ -49,12 +49,14 @@ impl Claim {
         println!("{}: {} cycles, {} clauses", self.name, proof.cycles, proof.clauses);
 
         let text = fs::read_to_string(&design.sources[block]).unwrap();
-        let [from, to] = self.mistake;
-        assert_eq!(text.matches(from).count(), 1, "{}: `{from}`", self.name);
         design.sources[block] = folder.join("mistake.sv");
-        fs::write(&design.sources[block], text.replace(from, to)).unwrap();
-        let broken = prover.prove(&design, self.cycles, &folder);
-        assert!(matches!(broken, Err(ProveError::Broken { .. })), "{}: {broken:?}", self.name);
+        for [from, to] in self.mistakes {
+            assert_eq!(text.matches(from).count(), 1, "{}: `{from}`", self.name);
+            fs::write(&design.sources[block], text.replace(from, to)).unwrap();
+            let broken = prover.prove(&design, self.cycles, &folder);
+            let is_broken = matches!(broken, Err(ProveError::Broken { .. }));
+            assert!(is_broken, "{}: `{to}`: {broken:?}", self.name);
+        }
     }
 }
 
@@ -65,7 +67,7 @@ fn what_goes_into_a_queue_comes_out_in_its_turn() {
         files: &["stream_fifo/stream_fifo"],
         parameters: &[("Width", 2), ("Depth", 4)],
         cycles: 12,
-        mistake: ["count != (PtrW+1)'(Depth);", "1'b1;"],
+        mistakes: &[["count != (PtrW+1)'(Depth);", "1'b1;"]],
     };
     claim.check();
 }
@@ -77,7 +79,7 @@ fn what_goes_into_a_descriptor_queue_comes_out_in_its_turn() {
         files: &["fifo/fifo"],
         parameters: &[("Width", 2), ("Depth", 4)],
         cycles: 10,
-        mistake: ["kept_o[0] ? write_q + PtrW'(1) : write_q;", "write_q + PtrW'(1);"],
+        mistakes: &[["kept_o[0] ? write_q + PtrW'(1) : write_q;", "write_q + PtrW'(1);"]],
     };
     claim.check();
 }
@@ -89,7 +91,7 @@ fn no_buffer_is_out_twice() {
         files: &["buffers/buffers"],
         parameters: &[],
         cycles: 10,
-        mistake: ["(free_q & ~(taken & {Total{take_i}})) | given;", "free_q | given;"],
+        mistakes: &[["(free_q & ~(taken & {Total{take_i}})) | given;", "free_q | given;"]],
     };
     claim.check();
 }
@@ -101,7 +103,7 @@ fn a_timer_fires_at_the_first_look_at_or_after_its_deadline() {
         files: &["timers/timers"],
         parameters: &[("Ids", 2), ("TimeoutCycles", 5)],
         cycles: 16,
-        mistake: ["cycles_t'(TimeoutCycles);", "cycles_t'(TimeoutCycles - 1);"],
+        mistakes: &[["cycles_t'(TimeoutCycles);", "cycles_t'(TimeoutCycles - 1);"]],
     };
     claim.check();
 }
@@ -113,7 +115,7 @@ fn the_arbiter_takes_control_first() {
         files: &["nano_pkg/nano_pkg", "arbiter/arbiter"],
         parameters: &[],
         cycles: 2,
-        mistake: ["has_data_i && !has_control_i;", "has_data_i;"],
+        mistakes: &[["has_data_i && !has_control_i;", "has_data_i;"]],
     };
     claim.check();
 }
@@ -125,7 +127,30 @@ fn a_reader_never_overtakes_the_writer() {
         files: &["stream_pkg/stream_pkg", "burst_writer/burst_writer", "burst_reader/burst_reader"],
         parameters: &[],
         cycles: 10,
-        mistake: ["busy_q && !blocked &&", "busy_q &&"],
+        mistakes: &[["busy_q && !blocked &&", "busy_q &&"]],
+    };
+    claim.check();
+}
+
+#[test]
+fn a_switchs_port_loses_nothing_without_a_word() {
+    if std::env::var_os("TRIMLINE_RTL_MUTANTS").is_none() {
+        println!("trim_queue_proof skipped: set TRIMLINE_RTL_MUTANTS=1");
+        return;
+    }
+    let claim = Claim {
+        name: "trim_queue_proof",
+        files: &["fifo/fifo", "trim_queue/trim_queue"],
+        parameters: &[],
+        cycles: 12,
+        mistakes: &[
+            ["wanted <= Memory", "left <= Memory"],
+            ["room[QueueW'(join_queue_i)] &&", "room[0] &&"],
+            ["turn_d = TurnW'(place);", "turn_d = turn_q;"],
+            [".push_i({lost_o, done_i})", ".push_i({1'b0, done_i})"],
+            ["service_length_q <= length_o;", "service_length_q <= join_length_i;"],
+            [".data0_i({join_length_i, join_tag_i})", ".data0_i({join_length_i, tag_o})"],
+        ],
     };
     claim.check();
 }
