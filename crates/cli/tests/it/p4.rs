@@ -27,7 +27,7 @@ fn the_least_spacing_is_said_with_its_loop() {
     let output = check("p4/homa.p4", &["--constant", "TRIM=true"]);
     let said = String::from_utf8(output.stdout).unwrap();
     for part in [
-        "  ingress: packets 5 cycles apart: HomaIngress.granted.execute (homa_rules.p4:",
+        "  ingress: packets 4 cycles apart: HomaIngress.granted.execute (homa_rules.p4:",
         ") in cycle 2, HomaIngress.granted.second (homa_rules.p4:",
         "  ingress, messages freed after the last stage: packets 8 cycles apart: get_rx_msg_info",
         "  hazard: HomaIngress.granted: the last access of a packet in ingress is 4 cycles",

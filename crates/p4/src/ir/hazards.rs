@@ -2,17 +2,18 @@
 //! memory before the packet ahead of it is done there.
 //!
 //! Packets follow one another by at least [`PACKET_CYCLES`] (specs/nanotransport.md#4,N12), so a
-//! register that a packet reads in one cycle and writes in the next is safe: the next packet reads
-//! it after that. Where more has to lie between the first and the last access of a packet, packets
-//! must come further apart: by the [`Spacing`] of the memory. That goes for registers and for
-//! externs with all their methods. Two pipelines work at once, so only one of them may write a
+//! register that a packet reads in one cycle and writes up to two cycles later is safe: the next
+//! packet reads it when it is written or after that, and what is written in a cycle is forwarded to
+//! who reads in it. Where more has to lie between the first and the last access of a packet,
+//! packets must come further apart: by the [`Spacing`] of the memory. That goes for registers and
+//! for externs with all their methods. Two pipelines work at once, so only one of them may write a
 //! register. Methods that answer serve one request per packet.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::circuit::{Access as Touch, AccessId, Circuit, Port, Ready, Schedule, Target};
-use super::circuit::{Unit, circuits};
+use super::circuit::{Unit, Window, circuits};
 use super::{ExternId, Fault, PipelineId, Place, Program};
 
 /// Least cycles from a packet to the next: the shortest, of 65 bytes, is two words of 64.
@@ -311,26 +312,11 @@ impl Loops<'_> {
     fn at(&self, accesses: &[AccessId]) -> Option<(u32, [End; 2])> {
         // A unit that reads, changes and answers takes no two requests in a row.
         let slow = |id: &&AccessId| self.port(**id).latency(self.program) >= PACKET_CYCLES;
-        let mut most = accesses.iter().find(slow).map(|id| (PACKET_CYCLES, *id, *id));
-        let reads = |id: &AccessId| matches!(self.port(*id), Port::Read(_));
-        let mut firsts = Vec::new();
-        let mut lasts = Vec::new();
-        for read in [false, true] {
-            let these = accesses.iter().copied().filter(|id| reads(id) == read);
-            firsts.extend(these.clone().min_by_key(|id| self.cycle(*id)));
-            lasts.extend(these.max_by_key(|id| self.cycle(*id)));
-        }
-        for &last in &lasts {
-            for &first in &firsts {
-                let Some(gap) = meets(self.port(last), self.port(first)) else { continue };
-                let cycles = (self.cycle(last) + gap).saturating_sub(self.cycle(first));
-                if most.is_none_or(|(known, ..)| cycles > known) {
-                    most = Some((cycles, first, last));
-                }
-            }
-        }
-        let (cycles, first, last) = most?;
-        Some((cycles, [first, last].map(|id| self.end(id))))
+        let slow = accesses.iter().find(slow).map(|id| (PACKET_CYCLES, [*id; 2]));
+        let needs = Window::of(accesses, self.circuit, self.schedule).needs();
+        let needs = needs.filter(|(cycles, _)| slow.is_none_or(|(known, _)| *cycles > known));
+        let (cycles, ends) = needs.or(slow)?;
+        Some((cycles, ends.map(|id| self.end(id))))
     }
 
     /// That of results which change what externs answer.
@@ -344,15 +330,5 @@ impl Loops<'_> {
         let results = End { name: "the results".into(), place: None, cycle: last };
         // What they change in a cycle is changed for what is asked in it.
         Some((last - self.cycle(first), [self.end(first), results]))
-    }
-}
-
-/// Cycles by which an access of a packet has to come before one of the next, if one of them changes
-/// what the other sees. A register that is read and written in one cycle gives what it had.
-fn meets(of_one: Port, of_next: Port) -> Option<u32> {
-    match (of_one, of_next) {
-        (Port::Read(_), Port::Read(_)) => None,
-        (Port::Read(_), _) => Some(0),
-        _ => Some(1),
     }
 }

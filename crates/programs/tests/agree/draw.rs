@@ -103,7 +103,7 @@ impl Drawing {
             size: 3,
             place: Place::default(),
         });
-        for (instance, method) in [("", ""), ("unit", "execute")] {
+        for (instance, method) in [("", ""), ("unit", "execute"), ("unit", "second")] {
             let mut values = |what: &str| -> Vec<Value> {
                 let count = self.draw.below(4);
                 let values = (0..count).map(|n| (format!("{what}{n}"), self.draw.width()));
@@ -380,7 +380,7 @@ impl Drawing {
     }
 
     fn call(&mut self) -> Option<StmtKind> {
-        let which = self.draw.below(2) as usize;
+        let which = self.draw.below(self.program.externs.len() as u64) as usize;
         let known = self.program.externs[which].clone();
         let args = known.args.iter().map(|arg| self.expr(arg.width, 2)).collect();
         let mut results = Vec::new();

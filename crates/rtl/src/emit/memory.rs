@@ -13,7 +13,17 @@ const COUNT_WIDTH: u32 = 64;
 const INDEX_WIDTH: u16 = 32;
 
 /// What signals of an access end in, beside those of a table's answers.
-const ENDS: [&str; 7] = ["_enable", "_place", "_data", "_length", "_packets", "_bytes", "_answer"];
+const ENDS: [&str; 9] = [
+    "_enable",
+    "_place",
+    "_data",
+    "_length",
+    "_packets",
+    "_bytes",
+    "_answer",
+    "_hit",
+    "_forwarded",
+];
 
 /// Bits that choose one of so many cells, two or more.
 fn address_width(size: u32) -> u16 {
@@ -132,13 +142,37 @@ impl Emitter<'_> {
         self.inside.push(ir::Port::Count(id));
     }
 
-    /// What changes memories, behind the wires that say how.
+    /// What changes memories and what is read of them, behind the wires that say how.
     pub(super) fn changes(&mut self) {
         for port in std::mem::take(&mut self.inside) {
             match port {
-                ir::Port::Write(id) => self.writes(id),
+                ir::Port::Write(id) => {
+                    self.writes(id);
+                    self.sites(ir::Port::Read(id)).into_iter().for_each(|at| self.answer(at, id));
+                }
                 _ => self.sites(port).into_iter().for_each(|at| self.count(at)),
             }
+        }
+        for id in std::mem::take(&mut self.forwarded) {
+            self.forward(id);
+        }
+    }
+
+    /// The writes of packets ahead that a read may meet in its cycle.
+    fn ahead(&self, read: AccessId, register: RegisterId) -> Vec<AccessId> {
+        let closest = self.schedule.access(read).cycle + self.module.spacing;
+        let mut writes = self.sites(ir::Port::Write(register));
+        writes.retain(|write| self.schedule.access(*write).cycle >= closest);
+        writes
+    }
+
+    /// Whether a write and a read are of one cell.
+    fn meet(&self, write: AccessId, read: AccessId, size: u32) -> String {
+        let [enable, place] = ["enable", "place"].map(|what| self.own(write, what));
+        if size == 1 {
+            enable
+        } else {
+            format!("{enable} && {place} == {}", self.own(read, "place"))
         }
     }
 
@@ -249,14 +283,78 @@ impl Emitter<'_> {
         let known = &self.program.registers[register.index()];
         let (size, width) = (known.size, u32::from(known.width));
         self.place_of(id, size);
-        let [enable, answer] = ["enable", "answer"].map(|what| self.own(id, what));
-        let (array, place) = (self.array(register), self.cell(id, size));
+        let answer = self.own(id, "answer");
         self.declare(&answer, width);
         self.line(&format!("{} {answer};", logic(width)));
-        let value = format!("{enable} ? {array}[{place}] : {width}'d0");
+        self.answers[id.index()] = vec![answer];
+    }
+
+    /// What is read of a register inside: what a packet ahead writes in this cycle, or else what
+    /// the register has.
+    fn answer(&mut self, id: AccessId, register: RegisterId) {
+        let known = &self.program.registers[register.index()];
+        let (size, width) = (known.size, u32::from(known.width));
+        let [enable, answer] = ["enable", "answer"].map(|what| self.own(id, what));
+        let mut value = format!("{}[{}]", self.array(register), self.cell(id, size));
+        for write in self.ahead(id, register) {
+            value =
+                format!("{} ? {} : {value}", self.meet(write, id, size), self.own(write, "data"));
+        }
+        let value = format!("{enable} ? ({value}) : {width}'d0");
         let value = self.mutated_register(&answer, width, &value);
         self.line(&format!("always_ff @(posedge clk_i) {answer} <= {value};"));
-        self.answers[id.index()] = vec![answer];
+    }
+
+    /// What is read of a register outside, which does not forward: the answer that comes in, or
+    /// what a packet ahead was writing when it was asked for.
+    fn with_forward(&mut self, id: AccessId, input: &str) -> String {
+        let width = self.circuit.access(id).results[0].into();
+        let [answer, hit, data] = ["answer", "hit", "forwarded"].map(|what| self.own(id, what));
+        for (name, width) in [(&hit, 1), (&data, width)] {
+            self.declare(name, width);
+            self.read_all(name);
+            self.line(&format!("{} {name};", logic(width)));
+        }
+        self.read_all(input);
+        self.wire(&answer, width, &format!("{hit} ? {data} : {input}"), "");
+        self.forwarded.push(id);
+        answer
+    }
+
+    fn forward(&mut self, id: AccessId) {
+        let ir::Port::Read(register) = self.circuit.access(id).port else { return };
+        let known = &self.program.registers[register.index()];
+        let (size, width) = (known.size, u32::from(known.width));
+        let [enable, hit, data] = ["enable", "hit", "forwarded"].map(|what| self.own(id, what));
+        let (mut hits, mut value) = (Vec::new(), format!("{width}'d0"));
+        for write in self.ahead(id, register) {
+            let meet = self.meet(write, id, size);
+            value = format!("{meet} ? {} : {value}", self.own(write, "data"));
+            hits.push(meet);
+        }
+        let hits = format!("{enable} && ({})", hits.join(" || "));
+        let hits = self.mutated_register(&hit, 1, &hits);
+        self.line(&format!("always_ff @(posedge clk_i) {hit} <= {hits};"));
+        let value = self.mutated_register(&data, width, &value);
+        self.line(&format!("always_ff @(posedge clk_i) {data} <= {value};"));
+    }
+
+    /// Whether and where a register outside is accessed, where a read meets writes.
+    fn place_of_forward(&mut self, id: AccessId) {
+        let access = self.circuit.access(id);
+        let (ir::Port::Read(register) | ir::Port::Write(register)) = access.port else { return };
+        let args = access.args.clone();
+        let known = &self.program.registers[register.index()];
+        let reads = self.sites(ir::Port::Read(register));
+        let mut ahead = reads.into_iter().map(|read| (read, self.ahead(read, register)));
+        if !ahead.any(|(read, writes)| writes.contains(&id) || read == id && !writes.is_empty()) {
+            return;
+        }
+        self.place_of(id, known.size);
+        if let Some(value) = args.get(1) {
+            let data = self.operand(*value, self.schedule.access(id).cycle).text;
+            self.inner(id, "data", known.width.into(), &data);
+        }
     }
 
     /// The ports of an access to what is outside.
@@ -285,6 +383,13 @@ impl Emitter<'_> {
             results.push(self.input(name, width.into()));
         }
         self.answers[id.index()].clone_from(&results);
+        self.place_of_forward(id);
+        if let ir::Port::Read(register) = port
+            && !self.ahead(id, register).is_empty()
+        {
+            let answer = self.with_forward(id, &results[0]);
+            self.answers[id.index()] = vec![answer];
+        }
         let latency = port.latency(self.program);
         self.module.requests.push(Request { port, cycle, latency, valid, args: names, results });
     }

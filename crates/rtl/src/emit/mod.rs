@@ -5,7 +5,8 @@
 //! from cycle to cycle for as long as something needs it. A packet goes in with `valid_i`: its
 //! first bytes (as many as the parser can want, the first at the top), its length, its metadata.
 //! Its results come out [`Module::latency`] cycles later with `valid_o`. Packets may follow one
-//! another by the program's least spacing ([`p4::ir::Hardware::spacings`]), not closer.
+//! another by the program's least spacing ([`p4::ir::Hardware::spacings`]), not closer. Who reads a
+//! register in the cycle in which a packet ahead writes it reads what is being written.
 //!
 //! Registers, counters and tables are inside; a register or counter that other pipelines access as
 //! well is outside. So are externs: each access is a group of ports, the request out with its valid
@@ -16,6 +17,7 @@ mod mutants;
 mod names;
 mod text;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -157,7 +159,8 @@ impl Module {
         &self.ports
     }
 
-    /// Accesses to what is outside.
+    /// Accesses to what is outside. Of those that come in one cycle the first is that of the packet
+    /// ahead, and is served first.
     #[must_use]
     pub fn requests(&self) -> &[Request] {
         &self.requests
@@ -249,6 +252,8 @@ struct Emitter<'a> {
     answers: Vec<Vec<String>>,
     /// Memories inside, whose changes come at the end.
     inside: Vec<ir::Port>,
+    /// Reads of registers outside that may meet writes of packets ahead.
+    forwarded: Vec<AccessId>,
     has_mutants: bool,
     body: String,
     module: Module,
@@ -280,6 +285,7 @@ impl<'a> Emitter<'a> {
             bases: Vec::new(),
             answers: vec![Vec::new(); circuit.accesses().len()],
             inside: Vec::new(),
+            forwarded: Vec::new(),
             has_mutants: false,
             body: String::new(),
             module: Module {
@@ -787,6 +793,7 @@ impl<'a> Emitter<'a> {
             self.line(&format!("assign unused_v = ^{{{}}};", unused.join(", ")));
         }
         let mut module = self.module;
+        module.requests.sort_by_key(|request| Reverse(request.cycle));
         let mut text = format!(
             "// Made by trimline from the pipeline `{}` of {}. Do not change it.\n\
              // Results {} cycles behind the packet, packets at least {} apart.\n\

@@ -14,6 +14,7 @@ use trimline_rtl::sim::Program;
 use units::Dur;
 
 use crate::busy::{config, traffic_of};
+use crate::latency::{Latency, latency};
 use crate::whole::{BOTH, BYPASS, Case, HOMA, HOMA_TR, NDP, WINDOW, packets};
 use crate::{folder, tools};
 
@@ -68,6 +69,25 @@ fn agree(case: &Case) {
             Err(why) => panic!("{}, {pace:?}: {why}", case.name),
         }
     }
+    is_fast(case, &built);
+}
+
+/// Cycles in and out that the publication has, worst case.
+const PUBLISHED: (u64, u64) = (23, 12);
+
+/// From first beat to first beat, a message of 1 B and one of 1024. A packet counts when all of it
+/// is there (C2), so the other beats of a long frame come on top.
+fn is_fast(case: &Case, built: &Program) {
+    for (len, beats) in [(1, 2), (1024, 17)] {
+        let took = latency(built, case.protocols[0], len);
+        println!("{}, {len} B: {took:?}", case.name);
+        let Latency { out, into, behind } = took;
+        assert_eq!(into, behind + beats - 1, "{}, {len} B", case.name);
+        assert!(behind < PUBLISHED.0 && out <= PUBLISHED.1, "{}, {len} B: {took:?}", case.name);
+        if case.name == NDP.name {
+            assert_eq!((out, behind), (12, 13), "{len} B");
+        }
+    }
 }
 
 #[test]
@@ -106,7 +126,7 @@ fn links_are_kept_busy_both_ways() {
     if std::env::var_os(ALL).is_none() {
         return;
     }
-    for case in [NDP, HOMA, HOMA_TR] {
+    for case in [NDP, HOMA, HOMA_TR, BOTH, WINDOW, BYPASS] {
         // As many messages as it takes to fill a link with the shortest.
         let classes = vec![SizeClass { bytes: 1024, buffers: 64 }];
         let many = Config { tx_messages: 64, rx_messages: 64, classes, ..config(case.protocols) };

@@ -63,7 +63,7 @@ fn modules_do_what_the_interpreter_does() {
     let Some(tools) = tools("emitted") else { return };
     let (count, drawn) = if everything() { (20_000, draw::PROGRAMS) } else { (1000, 4) };
     let few = ["ndp", "homa_tr", "ndp_switch"];
-    let mut all = Vec::new();
+    let mut all = forwarding(count);
     for variant in PROGRAMS.iter().filter(|v| everything() || few.contains(&v.name)) {
         let program = traffic::compile(variant.file, variant.constants);
         all.extend(benches(variant.name, &program, traffic::frame, count, None));
@@ -101,6 +101,9 @@ fn program(parser: &str, locals: &str, apply: &str) -> Arc<ir::Program> {
         struct info_t {{ bit<32> a; bit<32> b; }}
         extern Register<T> {{ Register(bit<32> size); @latency(1) T read(in bit<32> index);
                              @latency(1) void write(in bit<32> index, in T value); }}
+        extern Unit {{ Unit(); @latency(2) bit<32> ask(in bit<32> n);
+                       @latency(2) bit<32> ask2(in bit<32> n);
+                       @latency(1) void tell(in bit<32> n); }}
         header x_t {{ bit<32> x; }}
         parser P<H>(packet_in packet, out H h);
         control C<H>(inout H h, inout info_t info);
@@ -121,6 +124,24 @@ fn program(parser: &str, locals: &str, apply: &str) -> Arc<ir::Program> {
     Arc::new(compiled.unwrap_or_else(|errors| panic!("{}", errors[0])))
 }
 
+/// A register that is written two cycles after it has been read, at two cycles a packet; and an
+/// extern with two methods, at four.
+fn forwarding(count: usize) -> Vec<Bench> {
+    let benches = |name, locals, apply, spacing| {
+        let program = program("packet.extract(h);", locals, apply);
+        let benches = benches(name, &program, traffic::packet, count, None);
+        let spacings: Vec<u64> = benches.iter().map(Bench::spacing).collect();
+        assert_eq!(spacings, [spacing], "{name}");
+        benches
+    };
+    let twice = "bit<32> old = r.read(h.x & 3); info.b = r.read(old & 3);
+                 r.write(h.x & 3, info.b + info.a);";
+    let asked = "info.b = q.ask(h.x); info.a = q.ask2(info.b); q.tell(info.a);";
+    let mut all = benches("register", "Register<bit<32>>(4) r;", twice, 2);
+    all.extend(benches("methods", "Unit() q;", asked, 4));
+    all
+}
+
 /// What the emitter does not make is refused with its line and what to do.
 #[test]
 fn what_no_module_is_made_of_is_refused() {
@@ -132,19 +153,19 @@ fn what_no_module_is_made_of_is_refused() {
             "packet.extract(h); packet.advance(h.x); packet.extract(h);",
             "",
             "info.b = h.x;",
-            "x.p4:11: where this header begins depends on a number in the packet: advance by",
+            "x.p4:14: where this header begins depends on a number in the packet: advance by",
         ),
         (
             "packet.advance(8192); packet.extract(h);",
             "",
             "info.b = h.x;",
-            "x.p4:11: the parser looks 1028 bytes into the packet, and at most 1024 are there",
+            "x.p4:14: the parser looks 1028 bytes into the packet, and at most 1024 are there",
         ),
         (
             "packet.extract(h);",
             "Register<bit<128>>(65536) r;",
             "info.a = (bit<32>)r.read(info.b);",
-            "x.p4:16: register Work.r has 8388608 bits, and at most 4194304 are made: give it fewer",
+            "x.p4:19: register Work.r has 8388608 bits, and at most 4194304 are made: give it fewer",
         ),
     ] {
         let program = program(parser, locals, apply);
@@ -162,6 +183,6 @@ fn what_no_module_is_made_of_is_refused() {
         state.insert(ir::TableId(0), entry).unwrap();
     }
     let why = refused(&program, &state);
-    let wanted = "x.p4:17: table Work.t has 1025 entries, and at most 1024 are made: give it fewer";
+    let wanted = "x.p4:20: table Work.t has 1025 entries, and at most 1024 are made: give it fewer";
     assert!(why.starts_with(wanted), "{why}");
 }

@@ -10,6 +10,7 @@ mod draw;
 mod emitted;
 mod evidence;
 mod harness;
+mod latency;
 mod mutants;
 mod rig;
 mod switch;

@@ -25,14 +25,14 @@ pub(crate) struct Case {
 pub(crate) const NDP: Case =
     Case { name: "ndp", file: "ndp.p4", constants: &[], protocols: &[155], spacing: 2 };
 pub(crate) const HOMA: Case =
-    Case { name: "homa", file: "homa.p4", constants: &[], protocols: &[154], spacing: 5 };
+    Case { name: "homa", file: "homa.p4", constants: &[], protocols: &[154], spacing: 4 };
 pub(crate) const HOMA_TR: Case = Case { name: "homa_tr", constants: &[("TRIM", 1)], ..HOMA };
 pub(crate) const BOTH: Case = Case {
     name: "ndp_homa",
     file: "ndp_homa.p4",
     constants: &[("TRIM", 1)],
     protocols: &[155, 154],
-    spacing: 5,
+    spacing: 4,
 };
 pub(crate) const WINDOW: Case =
     Case { name: "window", file: "window.p4", constants: &[], protocols: &[253], spacing: 2 };

@@ -27,6 +27,7 @@ mod schedule;
 
 pub use graph::{AccessId, CURSOR_WIDTH, Graph, LENGTH_WIDTH, Node, NodeId, Value};
 pub use run::{Outcome, Pipelined};
+pub(super) use schedule::Window;
 pub use schedule::{Delay, Ready, Schedule, Target};
 
 use super::{CounterId, ExternId, Fault, PipelineId, Place, Program, RegisterId, TableId};
@@ -93,14 +94,26 @@ impl Port {
         }
     }
 
-    /// Least cycles from an access to another one of the same memory behind it. In one cycle a
-    /// register gives what it had.
+    /// Least cycles from an access of a packet to another one of the same memory that it makes
+    /// later. In one cycle a register gives a packet what it had, and an instance one answer.
     fn until(self, next: Self, program: &Program) -> u32 {
         match (self, next) {
             (Self::Read(_), Self::Write(_)) => 0,
             (Self::Read(_) | Self::Write(_), _) => MEMORY_LATENCY,
             (Self::Call(which), _) if self == next => program.externs[which.index()].latency.max(1),
+            (Self::Call(_), _) => 1,
             _ => 0,
+        }
+    }
+
+    /// Least cycles from an access of a packet to one of the next packet, where one of them changes
+    /// what the other sees. What a packet does in a cycle is forwarded to packets behind it that
+    /// come to the same memory in this cycle: a register is read as it is being written, and of
+    /// two methods that of the packet ahead is first. One port serves one packet at a time.
+    pub(super) fn before(self, next: Self) -> Option<u32> {
+        match (self, next) {
+            (Self::Read(_), Self::Read(_)) => None,
+            _ => Some(u32::from(self == next)),
         }
     }
 

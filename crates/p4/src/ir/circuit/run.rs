@@ -1,9 +1,8 @@
 //! A circuit at work, cycle by cycle, with several packets in it.
 //!
 //! Every access happens in its cycle, on memories that all packets share, so packets that come too
-//! close behind one another see what a real pipeline would show them. In one cycle a register gives
-//! what it had; of several packets at one extern or register the last to come is served first,
-//! which is the wrong order.
+//! close behind one another see what a real pipeline would show them. Of the packets that come to
+//! a memory in one cycle the one ahead is first: what it changes is forwarded to those behind.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -111,8 +110,7 @@ impl Pipelined {
 
     /// One cycle; the packet that leaves in it.
     pub fn step<E: Externs + ?Sized>(&mut self, externs: &mut E) -> Option<Outcome> {
-        let mut writes = Vec::new();
-        for flight in self.flights.iter_mut().rev() {
+        for flight in &mut self.flights {
             for &event in self.cycles.get(flight.age).into_iter().flatten() {
                 match event {
                     Event::Node(id) => flight.compute(&self.circuit, id),
@@ -125,19 +123,13 @@ impl Pipelined {
                         let mut answers = vec![u128::MAX; access.results.len()];
                         if on {
                             answers.fill(0);
-                            match access.port {
-                                Port::Write(register) => writes.push((register, args)),
-                                port => self.state.access(port, &args, &mut answers, externs),
-                            }
+                            self.state.access(access.port, &args, &mut answers, externs);
                         }
                         flight.answers[id.index()] = answers;
                     }
                 }
             }
             flight.age += 1;
-        }
-        for (register, args) in writes {
-            self.state.set_register(register, args[0], args[1]);
         }
         let last = self.flights.front().is_some_and(|flight| flight.age >= self.cycles.len());
         let flight = if last { self.flights.pop_front()? } else { return None };
@@ -202,7 +194,7 @@ impl Flight {
 }
 
 impl State {
-    /// What a packet does to a memory other than writing a register.
+    /// What a packet does to a memory.
     fn access<E: Externs + ?Sized>(
         &mut self,
         port: Port,
@@ -212,7 +204,7 @@ impl State {
     ) {
         match port {
             Port::Read(register) => answers[0] = self.register(register, args[0]),
-            Port::Write(_) => {}
+            Port::Write(register) => self.set_register(register, args[0], args[1]),
             Port::Call(which) => externs.call(which, args, answers),
             Port::Count(counter) => {
                 let bytes = usize::try_from(args[1]).unwrap_or(usize::MAX);

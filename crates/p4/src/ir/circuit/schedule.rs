@@ -182,52 +182,73 @@ impl Schedule {
     }
 }
 
-/// The accesses to a memory, by when they come.
-#[derive(Clone, Copy, Debug, Default)]
-struct Window {
-    first_read: Option<Ready>,
-    last_read: Option<Ready>,
-    first_write: Option<Ready>,
-    last_write: Option<Ready>,
+/// The accesses to a memory: of each port the first and the last, by when they come.
+pub(in crate::ir) struct Window<'a> {
+    circuit: &'a Circuit,
+    schedule: &'a Schedule,
+    ends: Vec<[AccessId; 2]>,
 }
 
-impl Window {
-    fn of(accesses: &[AccessId], circuit: &Circuit, schedule: &Schedule) -> Self {
-        let mut window = Self::default();
+impl<'a> Window<'a> {
+    pub(in crate::ir) fn of(
+        accesses: &[AccessId],
+        circuit: &'a Circuit,
+        schedule: &'a Schedule,
+    ) -> Self {
+        let mut window = Self { circuit, schedule, ends: Vec::new() };
         for &id in accesses {
-            let at = schedule.access(id);
-            let (first, last) = match circuit.access(id).port {
-                Port::Read(_) => (&mut window.first_read, &mut window.last_read),
-                _ => (&mut window.first_write, &mut window.last_write),
-            };
-            *first = Some(first.filter(|first| first.cycle <= at.cycle).unwrap_or(at));
-            *last = Some(last.filter(|last| last.cycle >= at.cycle).unwrap_or(at));
+            let port = window.port(id);
+            match window.ends.iter().position(|[first, _]| window.port(*first) == port) {
+                None => window.ends.push([id; 2]),
+                Some(at) => {
+                    let [first, last] = window.ends[at];
+                    let cycle = window.cycle(id);
+                    let first = if cycle < window.cycle(first) { id } else { first };
+                    let last = if cycle >= window.cycle(last) { id } else { last };
+                    window.ends[at] = [first, last];
+                }
+            }
         }
         window
     }
 
-    /// Least cycles between packets that meet here in order.
-    fn needs(&self) -> u32 {
-        let Some((first, last)) = self.first_write.zip(self.last_write) else { return 0 };
-        let early = self.first_read.map_or(first.cycle, |read| read.cycle.min(first.cycle));
-        // A packet may replace what the one before it reads in the same cycle.
-        let late = self.last_read.map_or(0, |read| read.cycle.saturating_sub(first.cycle));
-        (last.cycle - early + 1).max(late)
+    fn port(&self, id: AccessId) -> Port {
+        self.circuit.access(id).port
+    }
+
+    fn cycle(&self, id: AccessId) -> u32 {
+        self.schedule.access(id).cycle
+    }
+
+    /// Least cycles between packets that meet here in order, and what says so: an access of a
+    /// packet, which must not come before one of the packet ahead of it. None where packets do not
+    /// meet.
+    pub(in crate::ir) fn needs(&self) -> Option<(u32, [AccessId; 2])> {
+        let mut most: Option<(u32, [AccessId; 2])> = None;
+        for &[_, late] in &self.ends {
+            for &[early, _] in &self.ends {
+                let Some(gap) = self.port(late).before(self.port(early)) else { continue };
+                let cycles = (self.cycle(late) + gap).saturating_sub(self.cycle(early));
+                if most.is_none_or(|(known, _)| cycles > known) {
+                    most = Some((cycles, [early, late]));
+                }
+            }
+        }
+        most
     }
 
     /// Where an access must not come before, for packets so many cycles apart.
     fn floor(&self, port: Port, cycles: u32) -> Option<Ready> {
-        let back = |at: Ready, by: u32| Ready {
-            stage: at.stage.saturating_sub(1),
-            cycle: at.cycle.saturating_sub(by),
-            ..Ready::default()
-        };
-        let written = back(self.last_write?, cycles.saturating_sub(1));
-        Some(match (port, self.last_read) {
-            (Port::Read(_), _) | (_, None) => written,
-            (_, Some(read)) if back(read, cycles).cycle > written.cycle => back(read, cycles),
-            _ => written,
-        })
+        let ahead = self.ends.iter().filter_map(|[_, late]| {
+            let by = cycles.saturating_sub(self.port(*late).before(port)?);
+            let at = self.schedule.access(*late);
+            Some(Ready {
+                stage: at.stage.saturating_sub(1),
+                cycle: at.cycle.saturating_sub(by),
+                ..Ready::default()
+            })
+        });
+        ahead.max_by_key(|at| at.cycle)
     }
 }
 
@@ -253,7 +274,8 @@ impl Early<'_> {
         }
         let units = self.circuit.units(self.program);
         let needs = |accesses: &Vec<AccessId>| {
-            Window::of(accesses, self.circuit, &best).needs().max(PACKET_CYCLES)
+            let needs = Window::of(accesses, self.circuit, &best).needs();
+            needs.map_or(PACKET_CYCLES, |(cycles, _)| cycles.max(PACKET_CYCLES))
         };
         let mut wanted: Bounds = units.iter().map(|(unit, all)| (*unit, needs(all))).collect();
         let all: Vec<Unit> = units.keys().copied().collect();
