@@ -244,6 +244,8 @@ pub struct Experiment {
     pub low: Option<f64>,
     /// Upper end of them.
     pub high: Option<f64>,
+    /// If it shows scatter: the widest range of single seeds that says anything.
+    pub widest: Option<f64>,
 }
 
 /// What an experiment on a cause can show.
@@ -254,7 +256,8 @@ pub enum Shows {
     InBand,
     /// The band cannot be reached.
     Unreachable,
-    /// The published value, of a single run, lies among those of single seeds.
+    /// The published value, of a single run, lies among those of single seeds, and these are not
+    /// so far apart that nearly any value would.
     Scatter,
 }
 
@@ -262,7 +265,9 @@ impl Experiment {
     /// Whether it confirms the cause.
     #[must_use]
     pub fn confirms(&self) -> bool {
-        self.measured.is_some_and(|value| is_within(value, self.low, self.high))
+        let range = self.high.zip(self.low).map(|(high, low)| high - low);
+        let says_nothing = self.widest.zip(range).is_some_and(|(widest, range)| range > widest);
+        !says_nothing && self.measured.is_some_and(|value| is_within(value, self.low, self.high))
     }
 }
 

@@ -416,6 +416,10 @@ fn of_experiment(experiment: &Experiment) -> Markup {
         (true, Shows::InBand) => format!("in the band, {band}"),
         (true, Shows::Unreachable) => format!("{band}: the band cannot be reached"),
         (true, Shows::Scatter) => format!("the published value, among single seeds: {band}"),
+        (false, Shows::Scatter) => {
+            let widest = number(experiment.widest);
+            format!("not among single seeds within {widest} of one another: {band}")
+        }
         (false, _) => format!("not {band}: it does not confirm the cause"),
     };
     html! {

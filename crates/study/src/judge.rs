@@ -12,6 +12,11 @@ use crate::reproduce::{AllRan, Ran};
 use crate::row::{Along, Cause, CauseShows, Row};
 use crate::run::Point;
 
+/// How many times as wide as the row's band the range of single seeds may be. The range of ten
+/// normal values is 3.1 standard deviations: within two bands, more than half of the runs of a
+/// model whose mean is right are in the band. Beyond that nearly any value is among the seeds.
+const WIDEST_SCATTER: f64 = 2.0;
+
 /// A figure and what its runs measured.
 pub(crate) struct Judge<'f> {
     pub(crate) study: &'f str,
@@ -34,6 +39,7 @@ impl Judge<'_> {
         let cause = row.cause.as_ref().filter(|_| out);
         let experiment = cause.and_then(|cause| self.experiment(row, cause));
         let tested = measured.is_some() && experiment.as_ref().is_some_and(Experiment::confirms);
+        let published = row.judged_by(measured);
         let result = RowResult {
             study: self.study.to_owned(),
             figure: self.figure.id.clone(),
@@ -41,12 +47,12 @@ impl Judge<'_> {
             origin: row.origin,
             metric: row.formula.text.clone(),
             unit: row.unit.clone(),
-            target: row.target,
-            low: row.low,
-            high: row.high,
+            target: published.target,
+            low: published.low,
+            high: published.high,
             measured,
             verdict: verdict(row.origin, out, tested),
-            source: row.source.clone(),
+            source: published.source,
             evidence: note.map_or_else(|| self.command(row), |note| note.link.clone()),
         };
         Some(FigureRow {
@@ -86,16 +92,18 @@ impl Judge<'_> {
     fn experiment(&self, row: &Row, cause: &Cause) -> Option<Experiment> {
         let point = self.figure.point_of(row, cause, self.quick)?;
         let mean = || self.experiment_at(row, cause, &point).ok().map(|(value, _)| value);
+        let mut widest = None;
         let (shows, measured, (low, high)) = match cause.shows {
             CauseShows::InBand => (Shows::InBand, mean(), (row.low, row.high)),
             CauseShows::Unreachable(low, high) => (Shows::Unreachable, mean(), (low, high)),
             CauseShows::Scatter => {
                 let (least, most) = self.scatter(cause, &point)?;
+                widest = row.high.zip(row.low).map(|(high, low)| WIDEST_SCATTER * (high - low));
                 (Shows::Scatter, row.target, (Some(least), Some(most)))
             }
         };
         let (run, metric) = (self.figure.runs[cause.run].label(&point), cause.formula.text.clone());
-        Some(Experiment { run, metric, shows, measured, low, high })
+        Some(Experiment { run, metric, shows, measured, low, high, widest })
     }
 
     /// The least and the greatest value of single seeds of the run of `cause`; nothing if a value

@@ -32,8 +32,8 @@ impl Judge<'_> {
     /// of the band.
     fn undecided_by(&self, row: &Row) -> Vec<Read> {
         let Some(measured) = self.measured(row) else { return Vec::new() };
-        let band = (row.low, row.high);
-        let decided = is_decided(&measured, row.median, band);
+        let bands: Vec<Band> = row.bands().collect();
+        let decided = is_decided(&measured, row.median, &bands);
         let reads = if decided { Vec::new() } else { self.figure.reads_of(row) };
         let inside = measured.is_ok_and(|(value, _)| row.holds(value));
         let Some((cause, point)) = row
@@ -44,9 +44,10 @@ impl Judge<'_> {
         else {
             return reads;
         };
-        let of_mean = |band| is_decided(&self.experiment_at(row, cause, &point), row.median, band);
+        let of_mean =
+            |band| is_decided(&self.experiment_at(row, cause, &point), row.median, &[band]);
         let experiment_decided = match cause.shows {
-            CauseShows::InBand => of_mean(band),
+            CauseShows::InBand => of_mean((row.low, row.high)),
             CauseShows::Unreachable(low, high) => of_mean((low, high)),
             // More seeds only widen it, but all are run: the page shows how wide it is.
             CauseShows::Scatter => false,
@@ -76,19 +77,22 @@ impl Judge<'_> {
     }
 }
 
-/// Whether another seed would hardly change the verdict: the whole interval is within the band, or
-/// outside it. A median has no interval. One of no width says nothing: of counts of what is rare,
-/// and of places on an axis, two are often equal.
-fn is_decided(
-    measured: &Result<(f64, Option<f64>), String>,
-    median: bool,
-    (low, high): (Option<f64>, Option<f64>),
-) -> bool {
+/// Lower and upper end.
+type Band = (Option<f64>, Option<f64>);
+
+/// Whether another seed would hardly change the verdict: the whole interval is within a band, or
+/// outside all of them. A median has no interval. One of no width says nothing: of counts of what
+/// is rare, and of places on an axis, two are often equal.
+fn is_decided(measured: &Result<(f64, Option<f64>), String>, median: bool, bands: &[Band]) -> bool {
     let Ok((value, Some(half))) = measured else { return false };
     let (least, most) = (value - half, value + half);
-    let inside = low.is_none_or(|low| least >= low) && high.is_none_or(|high| most <= high);
-    let outside = low.is_some_and(|low| most < low) || high.is_some_and(|high| least > high);
-    !median && *half > 0.0 && (inside || outside)
+    let is_inside = |&(low, high): &Band| {
+        low.is_none_or(|low| least >= low) && high.is_none_or(|high| most <= high)
+    };
+    let is_outside = |&(low, high): &Band| {
+        low.is_some_and(|low| most < low) || high.is_some_and(|high| least > high)
+    };
+    !median && *half > 0.0 && (bands.iter().any(is_inside) || bands.iter().all(is_outside))
 }
 
 #[cfg(test)]
@@ -96,15 +100,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decided_is_what_no_end_of_the_band_cuts() {
+    fn decided_is_what_no_end_of_a_band_cuts() {
         let band = (Some(9.0), Some(11.0));
-        let at = |value, half| is_decided(&Ok((value, Some(half))), false, band);
+        let at = |value, half| is_decided(&Ok((value, Some(half))), false, &[band]);
         assert!(at(10.0, 1.0) && at(8.0, 0.9) && at(12.0, 0.5));
         assert!(!at(10.0, 1.1) && !at(8.0, 1.0) && !at(11.5, 0.6));
         assert!(!at(10.0, 0.0), "two equal values");
-        assert!(!is_decided(&Ok((10.0, None)), false, band), "one seed");
-        assert!(!is_decided(&Ok((10.0, Some(0.1))), true, band), "a median");
-        assert!(!is_decided(&Err("failed".to_owned()), false, band));
-        assert!(is_decided(&Ok((10.0, Some(99.0))), false, (None, None)));
+        let either = [band, (Some(19.0), Some(21.0))];
+        let at_either = |value, half| is_decided(&Ok((value, Some(half))), false, &either);
+        assert!(at_either(20.0, 0.5) && at_either(15.0, 0.5) && !at_either(18.5, 1.0));
+        assert!(!is_decided(&Ok((10.0, None)), false, &[band]), "one seed");
+        assert!(!is_decided(&Ok((10.0, Some(0.1))), true, &[band]), "a median");
+        assert!(!is_decided(&Err("failed".to_owned()), false, &[band]));
+        assert!(is_decided(&Ok((10.0, Some(99.0))), false, &[(None, None)]));
     }
 }

@@ -37,6 +37,17 @@ pub(crate) struct Row {
     pub(crate) note: Option<Note>,
     /// The experiment that tests why it is.
     pub(crate) cause: Option<Cause>,
+    /// The publication's other value for the number, if it contradicts itself.
+    pub(crate) contradicted: Option<Published>,
+}
+
+/// What the publication says of a row's number: what a value of ours is judged by.
+#[derive(Clone)]
+pub(crate) struct Published {
+    pub(crate) target: Option<f64>,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    pub(crate) source: String,
 }
 
 /// The run that tests why a row is out of its band.
@@ -101,9 +112,32 @@ impl Row {
         along.flat_map(|a| a.points.iter().map(|(_, point)| (a.run, point))).collect()
     }
 
-    /// Whether `value` is in the band.
+    /// Whether `value` is in the band, or in that of the publication's other value.
     pub(crate) fn holds(&self, value: f64) -> bool {
-        is_within(value, self.low, self.high)
+        self.bands().any(|(low, high)| is_within(value, low, high))
+    }
+
+    /// The band, and that of the publication's other value.
+    pub(crate) fn bands(&self) -> impl Iterator<Item = (Option<f64>, Option<f64>)> {
+        let other = self.contradicted.as_ref().map(|other| (other.low, other.high));
+        [Some((self.low, self.high)), other].into_iter().flatten()
+    }
+
+    /// What `measured` is judged by: the publication's other value if that is met and its first
+    /// one is not.
+    pub(crate) fn judged_by(&self, measured: Option<f64>) -> Published {
+        let (target, low, high) = (self.target, self.low, self.high);
+        let Some(other) = &self.contradicted else {
+            return Published { target, low, high, source: self.source.clone() };
+        };
+        let [first, second] = [target, other.target].map(Option::unwrap_or_default);
+        let meets = |low, high| measured.is_some_and(|value| is_within(value, low, high));
+        if !meets(low, high) && meets(other.low, other.high) {
+            let source = format!("{}; contradicted by {first}: {}", other.source, self.source);
+            return Published { source, ..other.clone() };
+        }
+        let source = format!("{}; contradicted by {second}: {}", self.source, other.source);
+        Published { target, low, high, source }
     }
 }
 
@@ -147,6 +181,7 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Checked<()> {
         why: String::clone(&why),
         note: note.clone(),
         cause: cause.clone(),
+        contradicted: None,
     };
     let own = &figure.runs[run];
     if !table.has("over") {
@@ -159,7 +194,9 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Checked<()> {
             None => (None, figure::at(table, own, None)?.into_iter().flatten().collect()),
         };
         let target = table.maybe("target")?;
-        return add(table, figure, row(id, point, onset, target, band.around(target, table)?));
+        let contradicted = contradicted(table, target)?;
+        let row = row(id, point, onset, target, band.around(target, table)?);
+        return add(table, figure, Row { contradicted, ..row });
     }
     let axis = figure::axis_of(table, "over", own)?;
     let at = figure::at(table, own, Some(axis))?;
@@ -185,6 +222,19 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Checked<()> {
         figure.curves.push(Curve { label: id, run, at, of, published, source });
     }
     rows.into_iter().try_for_each(|row| add(table, figure, row))
+}
+
+/// The table `contradicted` of a row with `target`: the publication's other value.
+fn contradicted(table: &mut Reader<'_>, target: Option<f64>) -> Checked<Option<Published>> {
+    let Some(mut keys) = table.table("contradicted")? else { return Ok(None) };
+    if target.is_none() {
+        return Err(table.missing("target", "add the value that is contradicted"));
+    }
+    let other = Some(keys.need("target")?);
+    let (low, high) = Band::read(&mut keys)?.around(other, &keys)?;
+    let source = keys.need("source")?;
+    keys.finish()?;
+    Ok(Some(Published { target: other, low, high, source }))
 }
 
 /// The places of a row per point, each with its target; a place alone has only the bound.
@@ -264,6 +314,10 @@ fn add(table: &Reader<'_>, figure: &mut Figure, row: Row) -> Checked<()> {
         if cause.shows == CauseShows::Scatter && row.target.is_none() {
             let message = format!("`{}` has no target to look for among seeds", row.id);
             return Err(table.error("cause", message, "here").hint("add `target`"));
+        }
+        if cause.shows == CauseShows::Scatter && row.low.and(row.high).is_none() {
+            let message = format!("`{}` has no band, so any range of seeds would do", row.id);
+            return Err(table.error("cause", message, "here").hint("add `low` and `high`"));
         }
         if row.onset.is_some() {
             return Err(table.error("cause", "a place along an axis has no experiment", "here"));

@@ -79,6 +79,8 @@ bad! {
         "id = \"single\"\nscenario = \"incast.toml\"\nseeds = [1, 2, 3]" =>
         "id = \"single\"\nscenario = \"incast.toml\"\nseeds = [1, 2]";
     cause_that_shows_something: "shows = \"unreachable\"" => "shows = \"it\"";
+    contradicted_without_a_target: "target = 100\nwithin = 0.05" => "high = 105";
+    contradicted_out_of_its_band: "target = 590, within = 0.05" => "target = 590, low = 600";
     scatter_of_few_seeds: "shows = \"unreachable\", high = 1" => "shows = \"scatter\"";
     unreachable_by_nothing: "shows = \"unreachable\", high = 1" => "shows = \"unreachable\"";
     share_of_no_target: "points = [[1, 82]" => "points = [1";

@@ -80,6 +80,7 @@ fn every_row_has_its_verdict() {
         ("first beyond a second", Verdict::DoesNotHold),
         ("first beyond 200 us over that of large", Verdict::Holds),
         ("not plotted n=8", Verdict::Holds),
+        ("contradicted", Verdict::InBand),
     ];
     assert_eq!(rows, expected);
     let row = |i: usize| results.rows().nth(i).unwrap();
@@ -92,22 +93,25 @@ fn every_row_has_its_verdict() {
     assert!(!row(5).experiment.as_ref().unwrap().confirms());
     assert_eq!(row(6).result.measured, None, "an experiment does not excuse a missing value");
     assert_eq!(row(8).result.target, None, "a bound alone");
+    let (target, source) = (row(11).result.target, row(11).result.source.as_str());
+    assert_eq!((target, source), (Some(590.0), "a figure; contradicted by 100: a text"));
     assert!(row(4).headline && !row(5).headline);
     let score = results.score();
-    assert_eq!((score.in_band, score.published(), score.holds, score.own()), (3, 6, 3, 4));
+    assert_eq!((score.in_band, score.published(), score.holds, score.own()), (4, 7, 3, 4));
     let problem = row(6).problem.as_deref();
     assert_eq!(problem, Some("ndp, seed 1: `flow_goodput_gbps.min` has no value"));
     assert_eq!((row(7).result.measured, row(7).interval), (Some(4.0), Some(0.0)));
     assert_eq!(row(8).problem.as_deref(), Some("ndp: never below -1000000"));
 }
 
-/// Two flows whose ties a seed draws: the published draw is among ten, or beyond all of them.
+/// Two flows whose ties a seed draws: the published draw is among ten, or beyond all of them. If
+/// the ten are too far apart for its band, they say nothing.
 #[test]
 fn a_single_published_run_is_looked_for_among_seeds() {
     let results = run(DRAWN, Form::Full, 2);
     let rows: Vec<&FigureRow> = results.rows().collect();
     let verdicts = rows.iter().map(|row| row.result.verdict);
-    let expected = [Verdict::CauseTested, Verdict::NotReproduced];
+    let expected = [Verdict::CauseTested, Verdict::NotReproduced, Verdict::NotReproduced];
     assert_eq!(verdicts.collect::<Vec<_>>(), expected);
     for row in rows {
         let scatter = row.experiment.as_ref().unwrap();
@@ -174,8 +178,14 @@ fn the_quick_form_is_a_part() {
     let results = run(&format!("{}/fig1", dir.path().display()), Form::Quick, 2);
     assert_eq!(results.figures[0].runs.len(), 2, "one point, one seed, and the experiment");
     let rows: Vec<&str> = results.rows().map(|row| row.result.row.as_str()).collect();
-    let expected =
-        ["last n=8", "known to differ", "cause refuted", "without a value", "not plotted n=8"];
+    let expected = [
+        "last n=8",
+        "known to differ",
+        "cause refuted",
+        "without a value",
+        "not plotted n=8",
+        "contradicted",
+    ];
     assert_eq!(rows, expected);
     assert_eq!(results.left_out, 6, "an onset takes the whole axis");
     let tested = results.rows().find(|row| row.result.row == "known to differ").unwrap();
@@ -271,7 +281,7 @@ fn published_rows_are_the_same_without_the_others() {
         let whole = run_seeds(dir, Form::Full, 2, all_seeds);
         let part = run_seeds(dir, Form::Published, 2, all_seeds);
         assert_eq!(published(&part), published(&whole));
-        assert_eq!((part.form, part.rows().count(), part.left_out), (Form::Published, 9, 5));
+        assert_eq!((part.form, part.rows().count(), part.left_out), (Form::Published, 10, 5));
         let left = |run: &&str| !runs(&part).contains(run);
         let left: Vec<&str> = runs(&whole).into_iter().filter(left).collect();
         assert_eq!(left, ["large n=8"], "for rows of our own");

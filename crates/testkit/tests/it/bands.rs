@@ -51,7 +51,10 @@ fn bands(row: &Table) -> Vec<(Option<f64>, Band)> {
             let target = |point: &Value| point.as_array().map(|pair| float(&pair[1]));
             points.iter().map(|point| of(target(point))).collect()
         }
-        None => vec![of(key("target"))],
+        None => {
+            let other = row.get("contradicted").and_then(Value::as_table).map(bands);
+            [vec![of(key("target"))], other.unwrap_or_default()].concat()
+        }
     }
 }
 
