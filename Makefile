@@ -11,12 +11,13 @@
 # make bench   the simulator's own speed
 # make bench-host  requests and responses over UDP beside plain UDP and the kernel's TCP; as root, before all else
 #              that runs (SCHED_FIFO)
+# make soak    three hosts over a bad network, started again now and then: nothing lost, twice or damaged, memory flat
 # make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
 #              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test rtl rtl-setup lint studies docs swarm recipes golden bench bench-host fuzz reproduce
+.PHONY: demo test rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -89,6 +90,13 @@ bench-host:
 	cd benches && cargo build --release --locked --bench host
 	cd benches && first=; chrt -f 40 true 2> /dev/null && first="chrt -f 40"; \
 	    $$first cargo bench --locked --bench host
+
+MESSAGES = 10000000
+
+soak:
+	cd benches && for transport in ndp homa newreno; do \
+	    cargo bench --locked --bench soak -- $(MESSAGES) $$transport || exit 1; \
+	done
 
 FUZZ_TARGETS = scenario workload headers p4 hostile
 

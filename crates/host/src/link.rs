@@ -46,6 +46,8 @@ pub enum Fate {
     Drop,
     /// It is sent two times.
     Twice,
+    /// One bit of it is turned over.
+    Damage,
 }
 
 /// Decides the fate of the `n`-th datagram that a host sends.
@@ -288,6 +290,12 @@ impl Link {
         match (self.faults)(counters.sent) {
             Fate::Drop => counters.dropped_on_purpose += 1,
             Fate::Pass => self.append(to, ecn, len),
+            Fate::Damage => {
+                counters.damaged_on_purpose += 1;
+                let at = counters.sent as usize;
+                self.tx[end + at % len] ^= 1 << (at / len % 8);
+                self.append(to, ecn, len);
+            }
             Fate::Twice => {
                 counters.doubled_on_purpose += 1;
                 self.tx.copy_within(end..end + len, end + len);

@@ -41,6 +41,8 @@ pub struct Counters {
     pub dropped_on_purpose: u64,
     /// Datagrams sent two times on purpose.
     pub doubled_on_purpose: u64,
+    /// Datagrams damaged on purpose.
+    pub damaged_on_purpose: u64,
     /// Datagrams that the kernel refused to send.
     pub send_losses: u64,
     /// Datagrams received, the ignored ones included.

@@ -1,0 +1,254 @@
+//! `make soak`: three hosts send messages to one another for as long as it takes, over a network
+//! that loses, doubles and damages datagrams, while each is started again now and then. Nothing may
+//! be lost, delivered twice or damaged, and memory must not grow.
+//!
+//! Arguments: how many messages in all, and the transport (ndp, homa or newreno).
+
+use std::alloc::System;
+use std::collections::BTreeMap;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use endpoint::{App, AppCx, AppEffect, AppEvent, Draw, Endpoint, Msg, Purpose, RangeSet};
+use host::{AddressBook, Config, Fate, Faults, Host, Pattern, bind};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use units::{Dur, HostId, MsgId};
+
+#[global_allocator]
+static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const HOSTS: u32 = 3;
+/// Of each host, to both others together.
+const OUTSTANDING: u64 = 64;
+/// Of a thousand datagrams.
+const LOST: u64 = 5;
+const DOUBLED: u64 = 5;
+const DAMAGED: u64 = 2;
+/// Each life of a host ends after so long.
+const LIFE: Duration = Duration::from_secs(20);
+
+/// What one host has sent and heard, over all its lives.
+#[derive(Default)]
+struct Ledger {
+    /// The next number to each host.
+    next: BTreeMap<HostId, u64>,
+    /// Numbers known to be delivered there.
+    acked: BTreeMap<HostId, RangeSet>,
+    /// Numbers that failed: they may have been delivered, or not.
+    failed: BTreeMap<HostId, RangeSet>,
+    /// Numbers of each host delivered here.
+    delivered: BTreeMap<HostId, RangeSet>,
+    twice: u64,
+    damaged: u64,
+}
+
+/// One life of a host's application.
+struct Soak<'a> {
+    ledger: &'a Mutex<Ledger>,
+    /// Messages that have come to their end, of all hosts.
+    over: &'a AtomicU64,
+    /// Beyond so many no new ones begin.
+    all: u64,
+    open: BTreeMap<MsgId, (HostId, u64)>,
+}
+
+impl Soak<'_> {
+    fn submit(&mut self, cx: &mut AppCx<'_>) {
+        const LEN: Purpose = Purpose::new("length");
+        if self.over.load(Ordering::Relaxed) >= self.all {
+            return;
+        }
+        let id = *cx.next_id;
+        cx.next_id.0 += 1;
+        let dst = HostId((cx.me.0 + 1 + (id.0 % u64::from(HOSTS - 1)) as u32) % HOSTS);
+        let mut ledger = self.ledger.lock().unwrap();
+        let next = ledger.next.entry(dst).or_default();
+        let token = *next;
+        *next += 1;
+        // Most are short; one of a hundred is 100 KB.
+        let len = match token % 100 {
+            0 => 100_000,
+            _ => 1 + cx.draw.below(LEN, id.0, 2_000),
+        };
+        self.open.insert(id, (dst, token));
+        let msg = Msg { id, ..Msg::new(dst, len) };
+        cx.fx.push(AppEffect::Submit { msg, tag: 1, token });
+    }
+}
+
+impl App for Soak<'_> {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        for _ in 0..OUTSTANDING {
+            self.submit(cx);
+        }
+    }
+
+    fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        let mut ledger = self.ledger.lock().unwrap();
+        let (id, sets) = match event {
+            AppEvent::Delivered { key, token, .. } => {
+                let numbers = ledger.delivered.entry(key.src).or_default();
+                let is_new = numbers.insert(token..token + 1) == 1;
+                ledger.twice += u64::from(!is_new);
+                return;
+            }
+            AppEvent::Acked(id) => (id, &mut ledger.acked),
+            AppEvent::Failed(key, _) if key.src == cx.me => (key.id, &mut ledger.failed),
+            _ => return,
+        };
+        if let Some((dst, number)) = self.open.remove(&id) {
+            sets.entry(dst).or_default().insert(number..number + 1);
+            self.over.fetch_add(1, Ordering::Relaxed);
+        }
+        drop(ledger);
+        self.submit(cx);
+    }
+}
+
+fn faults(seed: u64) -> Faults {
+    const FATE: Purpose = Purpose::new("fate");
+    let draw = Draw::new(seed, Purpose::new("soak"), 0);
+    Box::new(move |n| match draw.below(FATE, n, 1_000) {
+        x if x < LOST => Fate::Drop,
+        x if x < LOST + DOUBLED => Fate::Twice,
+        x if x < LOST + DOUBLED + DAMAGED => Fate::Damage,
+        _ => Fate::Pass,
+    })
+}
+
+fn endpoint(transport: &str) -> Box<dyn Endpoint> {
+    match transport {
+        "ndp" => {
+            use transports::ndp::{Config, Ndp};
+            let ms = Dur::from_ms;
+            Box::new(
+                Ndp::new(Config {
+                    rto_initial: ms(10),
+                    rto_min: ms(5),
+                    rto_max: ms(50),
+                    stall_timeout: ms(20),
+                    ..Config::paper(8_900)
+                })
+                .unwrap(),
+            )
+        }
+        "homa" => {
+            use transports::homa::{Config, Cutoffs, Homa};
+            let cutoffs = Cutoffs::new(&[433, 2_339, 6_756]).unwrap();
+            Box::new(Homa::new(Config { payload: 8_900, ..Config::paper(cutoffs) }).unwrap())
+        }
+        "newreno" => {
+            use transports::rto::RtoConfig;
+            use transports::tcp::{Config, Tcp};
+            let linux = Config::linux_datacenter(8_900);
+            let (min, max) = (Dur::from_ms(5), Dur::from_ms(50));
+            let rto = RtoConfig { min, max, initial: Dur::from_ms(10), ..linux.rto };
+            Box::new(Tcp::new(Config { rto, ..linux }).unwrap())
+        }
+        other => panic!("{other} is none of ndp, homa, newreno"),
+    }
+}
+
+/// One host, life after life, until `stop`.
+fn live(
+    me: HostId,
+    mut socket: Option<UdpSocket>,
+    book: &AddressBook,
+    transport: &str,
+    soak: (&Mutex<Ledger>, &AtomicU64, u64),
+    stop: &AtomicBool,
+) {
+    let (ledger, over, all) = soak;
+    let mut life = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let socket = socket.take().unwrap_or_else(|| bind(book[&me]).unwrap());
+        let mut app = Soak { ledger, over, all, open: BTreeMap::new() };
+        let mut content = Pattern::default();
+        let config = Config::loopback(me, book.clone(), 1);
+        let mut host =
+            Host::new(config, socket, endpoint(transport), &mut app, &mut content).unwrap();
+        host.set_faults(faults(u64::from(me.0) << 32 | life));
+        life += 1;
+        // They do not all start again at once.
+        let end = Instant::now() + LIFE + LIFE * me.0 / HOSTS;
+        host.run(Dur::MAX, |_| {
+            let may_end = over.load(Ordering::Relaxed) < all && Instant::now() >= end;
+            stop.load(Ordering::Relaxed) || may_end
+        })
+        .unwrap();
+        drop(host);
+        let mut ledger = ledger.lock().unwrap();
+        ledger.damaged += content.damaged.len() as u64;
+        // What was under way ends with the life: it may have been delivered, or not.
+        for (_, (dst, number)) in app.open {
+            ledger.failed.entry(dst).or_default().insert(number..number + 1);
+            over.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn heap() -> f64 {
+    let stats = HEAP.stats();
+    (stats.bytes_allocated - stats.bytes_deallocated) as f64 / 1e6
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let all: u64 = args.first().map_or(1_000_000, |n| n.parse().expect("how many messages"));
+    let transport = args.get(1).map_or("ndp", String::as_str);
+    let sockets: Vec<UdpSocket> =
+        (0..HOSTS).map(|_| bind(([127, 0, 0, 1], 0).into()).unwrap()).collect();
+    let book: AddressBook = sockets
+        .iter()
+        .zip(0..)
+        .map(|(socket, host)| (HostId(host), socket.local_addr().unwrap()))
+        .collect();
+    let ledgers: Vec<Arc<Mutex<Ledger>>> = (0..HOSTS).map(|_| Arc::default()).collect();
+    let (over, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for ((socket, ledger), host) in sockets.into_iter().zip(&ledgers).zip(0..) {
+            let (book, over, stop) = (&book, &over, &stop);
+            let soak = move || {
+                live(HostId(host), Some(socket), book, transport, (ledger, over, all), stop);
+            };
+            scope.spawn(soak);
+        }
+        let mut due = 1;
+        println!("{transport}\n{:>12} {:>9} {:>9}", "messages", "seconds", "heap MB");
+        while over.load(Ordering::Relaxed) < all {
+            thread::sleep(Duration::from_millis(50));
+            if over.load(Ordering::Relaxed) >= due * all / 10 {
+                let done = over.load(Ordering::Relaxed);
+                println!("{done:>12} {:>9.1} {:>9.2}", start.elapsed().as_secs_f64(), heap());
+                due += 1;
+            }
+        }
+        // What is still under way comes to its end, one way or the other.
+        thread::sleep(Duration::from_secs(2));
+        stop.store(true, Ordering::Relaxed);
+    });
+    let (mut lost, mut acked, mut failed, mut twice, mut damaged) = (0, 0, 0, 0, 0);
+    let len = |set: &RangeSet| set.iter().map(|range| range.end - range.start).sum::<u64>();
+    for (ledger, src) in ledgers.iter().zip(0..) {
+        let ledger = ledger.lock().unwrap();
+        (twice, damaged) = (twice + ledger.twice, damaged + ledger.damaged);
+        failed += ledger.failed.values().map(len).sum::<u64>();
+        for (dst, numbers) in &ledger.acked {
+            acked += len(numbers);
+            let there = ledgers[dst.0 as usize].lock().unwrap();
+            let delivered = there.delivered.get(&HostId(src));
+            lost += numbers
+                .iter()
+                .flat_map(Clone::clone)
+                .filter(|&number| delivered.is_none_or(|set| !set.contains(number)))
+                .count();
+        }
+    }
+    println!("{acked} confirmed, {failed} failed or cut off by a restart");
+    println!("{lost} of the confirmed ones lost, {twice} delivered twice, {damaged} damaged");
+    assert!(lost == 0 && twice == 0 && damaged == 0);
+}
