@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use metrics::Form;
-use units::{Bytes, Rate};
+use units::{Bytes, Dur, Rate};
 
 /// Packet-level simulation of datacenter transports.
 #[derive(Parser)]
@@ -37,7 +37,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Say what a scenario will do, and what looks wrong in it, without running it
     Check(Check),
-    /// Run several scenarios, two at a time, and print one table that compares them
+    /// Run several scenarios, two at a time, and print one table that compares them; or, as
+    /// `compare sim testbed FILE`, one scenario in the simulator and on this machine
     Compare(Compare),
     /// Run a scenario along its own sweep: mean and 95 % interval per point
     Sweep(Sweep),
@@ -71,6 +72,98 @@ pub(crate) enum Command {
     /// Make hardware of a P4 program: a design, a comparison, a report (docs/rtl.md)
     #[command(subcommand)]
     Rtl(Rtl),
+    /// Be one switch of a scenario, for real frames at interfaces of this machine (docs/hosts.md)
+    Switch(Switch),
+    /// Run scenarios on this machine: hosts and switches in network namespaces (docs/hosts.md)
+    #[command(subcommand)]
+    Testbed(Testbed),
+}
+
+#[derive(Args)]
+pub(crate) struct Switch {
+    /// The scenario (TOML): its topology, [queue], [routing] and [[fault]] are the switch's
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) edits: Edits,
+    /// Which switch of the topology, as [[fault]] names it
+    #[arg(long, value_name = "SWITCH", default_value = "tor 0")]
+    pub(crate) switch: String,
+    /// The interface of the port that leads to a host or switch: --port "host 3=eth2" (may be
+    /// repeated) [default: p0, p1, ... in the order of the topology's links]
+    #[arg(long = "port", value_name = "NODE=INTERFACE")]
+    pub(crate) ports: Vec<String>,
+    /// Write what comes and what becomes of it to this file (CSV)
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Do not forward; play such a file to the simulator, which has to do the same
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
+    /// End after this time [default: when interrupted]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) time: Option<Dur>,
+    #[command(flatten)]
+    pub(crate) harm: Harm,
+}
+
+/// What happens to frames as they leave a switch.
+#[derive(Args)]
+pub(crate) struct Harm {
+    /// Send this share of frames twice
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub(crate) duplicate: f64,
+    /// Let this share of frames be overtaken by the next one
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub(crate) reorder: f64,
+    /// Change a bit of this share of frames
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub(crate) corrupt: f64,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err("from 0 to 1".to_owned()) }
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Testbed {
+    /// Make the network namespaces of a scenario's topology
+    Up(TestbedUp),
+    /// Run the scenario in them: the same summary and result files as of a simulated run
+    Run(TestbedRun),
+    /// Remove them, also those that a crash has left
+    Down(TestbedDown),
+}
+
+#[derive(Args)]
+pub(crate) struct TestbedUp {
+    /// The scenario (TOML)
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) edits: Edits,
+    /// What to call the testbed [default: the name of the file]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct TestbedRun {
+    #[command(flatten)]
+    pub(crate) up: TestbedUp,
+    /// Where the result files go [default: out/testbed/ and the name of the scenario file]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) harm: Harm,
+}
+
+#[derive(Args)]
+pub(crate) struct TestbedDown {
+    /// The scenario (TOML); only its name is looked at
+    #[arg(required_unless_present = "name")]
+    pub(crate) file: Option<PathBuf>,
+    /// What the testbed is called [default: the name of the file]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Subcommand)]
@@ -273,7 +366,7 @@ pub(crate) struct Check {
 
 #[derive(Args)]
 pub(crate) struct Compare {
-    /// The scenarios (TOML)
+    /// The scenarios (TOML), or `sim testbed FILE`
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! `trimline compare`: several scenarios, two at a time, and one table that compares them.
+//! `trimline compare`: several scenarios, two at a time, and one table that compares them. One
+//! scenario in two environments is `crate::testbed::compare`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -31,6 +32,11 @@ struct Job {
 
 /// `trimline compare`. Every scenario is read before the first one runs.
 pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
+    if let [sim, testbed, file] = args.files.as_slice()
+        && (sim.as_os_str(), testbed.as_os_str()) == ("sim".as_ref(), "testbed".as_ref())
+    {
+        return crate::testbed::compare(file, args);
+    }
     let path = args.out.join("report.html");
     html::check_ours(&path)?;
     let jobs = jobs(args, progress)?;

@@ -15,17 +15,20 @@ mod scoreboard;
 mod shipped;
 mod sizing;
 mod sweep;
+mod switch;
 mod table;
+mod testbed;
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use scenario::{Diagnostic, Error};
 
-use args::{Cli, Command, Nic, P4, Rtl};
+use args::{Cli, Command, Nic, P4, Rtl, Testbed};
 
 /// A simulation's memory is touched all over: with an allocator that asks for huge pages, addresses
 /// are translated more quickly. Measured: docs/performance.md.
@@ -69,9 +72,17 @@ fn warn(warning: &str) {
     tell(format_args!("{on}warning:{off} {}\n", table::printable(warning)));
 }
 
+/// Whether the command that runs ends by itself when it is told to.
+static ENDS_ITSELF: AtomicBool = AtomicBool::new(false);
+/// Whether it has been told to.
+static TOLD_TO_END: AtomicBool = AtomicBool::new(false);
+
 /// On Ctrl-C, and when it is told to end, the program leaves its directories as it found them.
 fn clear_when_interrupted() {
     let ended = ctrlc::set_handler(|| {
+        if ENDS_ITSELF.load(Ordering::Relaxed) && !TOLD_TO_END.swap(true, Ordering::Relaxed) {
+            return;
+        }
         metrics::discard_unfinished();
         tell("interrupted: what was unfinished is discarded\n");
         std::process::exit(INTERRUPTED);
@@ -105,6 +116,10 @@ fn main() -> ExitCode {
         Command::Rtl(Rtl::Build(args)) => rtl::build(&args),
         Command::Rtl(Rtl::Cosim(args)) => rtl::cosim(&args, progress),
         Command::Rtl(Rtl::Report(args)) => rtl::report(&args),
+        Command::Switch(args) => switch::switch(&args, progress),
+        Command::Testbed(Testbed::Up(args)) => testbed::up(&args),
+        Command::Testbed(Testbed::Run(args)) => testbed::run(&args),
+        Command::Testbed(Testbed::Down(args)) => testbed::down(&args),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -321,7 +321,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         let (seed, number, coins) = (self.seed, rare.link, &mut rare.coins);
         let coin = || {
             *coins += 1;
-            draws::coin(seed, number, *coins)
+            draws::random(seed, number, *coins)
         };
         let mut fate = |fate, packet| applier.apply(fate, packet);
         match &contents {

@@ -4,14 +4,14 @@ use std::time::{Instant, SystemTime};
 
 use units::Time;
 
-/// Picoseconds since the host was made. Never goes back ([`Instant`] guarantees it).
+/// Picoseconds since the host began. Never goes back ([`Instant`] guarantees it).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 
 impl Clock {
-    /// A clock that reads zero now.
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
+    /// A clock that reads zero up to `start`.
+    pub(crate) fn new(start: Instant) -> Self {
+        Self(start)
     }
 
     /// The time now. Stops after 213 days, where 64 bits of picoseconds end.

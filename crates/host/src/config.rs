@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use endpoint::Routes;
 use units::{Dur, HostId, Rate};
@@ -26,9 +27,15 @@ pub struct Config {
     /// count, which in microseconds since 1970 is enough until 2112. A life must submit fewer than
     /// 4096 messages per step to the next life's number (in microseconds: 4 per nanosecond).
     pub incarnation: u64,
-    /// The nominal rate of the interface. Endpoints read it (a pull pacer derives its interval
-    /// from it); the host itself does not hold packets back.
+    /// When the host's time is zero: hosts that are to be compared have it in common.
+    pub start: Instant,
+    /// The nominal rate of the interface. Endpoints read it: a pull pacer derives its interval
+    /// from it.
     pub rate: Rate,
+    /// Whether the interface is busy for as long as a packet takes at `rate`, so that the next one
+    /// is chosen after that. Otherwise it is as fast as the socket. What is late is made up for,
+    /// as far as `lateness` goes.
+    pub paced: bool,
     /// The largest `wire_len`, bytes.
     pub mtu: u16,
     /// The round-trip time that endpoints are told to expect when nothing else is on the way.
@@ -67,7 +74,9 @@ impl Config {
             peers,
             seed,
             incarnation: clock::since_1970_us(),
+            start: Instant::now(),
             rate: Rate(10_000_000_000),
+            paced: false,
             mtu: 9064,
             base_rtt: Dur::from_us(50),
             lateness: Dur::from_us(100),

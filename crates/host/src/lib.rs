@@ -17,8 +17,7 @@
 //! | `clock` | the monotonic clock as [`units::Time`] |
 //! | `content` | where payload comes from and goes to |
 //!
-//! Deliberately absent: transports (they come as `Box<dyn Endpoint>`), threads, rate pacing (the
-//! socket is as fast as it is; a transport paces itself with `NotBefore`).
+//! Deliberately absent: transports (they come as `Box<dyn Endpoint>`) and threads.
 
 mod clock;
 mod config;

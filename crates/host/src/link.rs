@@ -304,6 +304,7 @@ impl Link {
             }
         }
         counters.sent += 1;
+        counters.data_sent += u64::from(payload_len > 0);
         if pkt.token != 0 {
             self.tokens.push(pkt.token);
         }

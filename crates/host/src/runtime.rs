@@ -37,6 +37,8 @@ const PORT: TxPort = TxPort { nic: 0, open: 0xff };
 pub struct Counters {
     /// Datagrams sent, those lost on purpose included.
     pub sent: u64,
+    /// Those of them that carry payload.
+    pub data_sent: u64,
     /// Datagrams not sent on purpose.
     pub dropped_on_purpose: u64,
     /// Datagrams sent two times on purpose.
@@ -157,6 +159,8 @@ pub struct Host<'a> {
     timers: Timers,
     inbox: Inbox,
     port: Port,
+    /// Of a paced interface: until when it is busy.
+    busy_until: Time,
     /// Packets that may still be sent in this turn.
     budget: usize,
     /// Tokens of packets that have left, empty between turns.
@@ -196,7 +200,7 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// A host on `socket` (see [`crate::bind`]). Its clock starts now.
+    /// A host on `socket` (see [`crate::bind`]).
     ///
     /// # Errors
     /// The socket cannot be made non-blocking.
@@ -210,7 +214,7 @@ impl<'a> Host<'a> {
         // With none per turn nothing would ever happen.
         config.batch = config.batch.max(1);
         Ok(Self {
-            clock: Clock::start(),
+            clock: Clock::new(config.start),
             link: Link::new(socket, &config)?,
             doorbell: None,
             endpoint,
@@ -222,6 +226,7 @@ impl<'a> Host<'a> {
             timers: Timers::default(),
             inbox: Inbox::new(config.max_message, config.max_buffered),
             port: Port::Ready,
+            busy_until: Time::ZERO,
             budget: 0,
             left: Vec::new(),
             receiving: None,
@@ -433,12 +438,13 @@ impl<'a> Host<'a> {
 
     /// Sleep until the next deadline or datagram, unless there is work left.
     fn sleep(&mut self, more_to_receive: bool) -> Result<(), Error> {
-        let more_to_send = self.port == Port::Ready && !self.link.is_loaded();
+        let more_to_send = self.may_choose() && !self.link.is_loaded();
         if more_to_receive || more_to_send || self.config.busy {
             return Ok(());
         }
         let port = match self.port {
-            Port::NotBefore(t) if !self.link.is_loaded() => Some(t),
+            Port::NotBefore(t) if !self.link.is_loaded() => Some(t.max(self.busy_until)),
+            Port::Ready if !self.link.is_loaded() => Some(self.busy_until),
             _ => None,
         };
         let later = self.later.keys().next().map(|&(at, _)| at);
@@ -611,7 +617,7 @@ impl Host<'_> {
                 self.on_sent(token)?;
             }
             self.left = left;
-            if self.budget == 0 || self.port != Port::Ready {
+            if self.budget == 0 || !self.may_choose() {
                 return Ok(());
             }
         }
@@ -633,10 +639,15 @@ impl Host<'_> {
     /// Poll the port without sending: packets that are chosen while others are received leave
     /// together, at the end of the turn.
     fn choose(&mut self) -> Result<(), Error> {
-        while self.budget > 0 && self.port == Port::Ready && !self.link.is_full() {
+        while self.budget > 0 && self.may_choose() && !self.link.is_full() {
             self.poll_port()?;
         }
         Ok(())
+    }
+
+    /// Whether the endpoint may be asked for a packet now.
+    fn may_choose(&self) -> bool {
+        self.port == Port::Ready && (!self.config.paced || self.busy_until <= self.clock.now())
     }
 
     /// Ask the endpoint for one packet.
@@ -648,6 +659,8 @@ impl Host<'_> {
         match tx {
             Tx::Sent => {
                 self.budget -= 1;
+                let begins = self.busy_until.max(now - self.config.lateness.min(Dur(now.0)));
+                self.busy_until = begins + self.config.rate.serialise(u64::from(slot.wire_len));
                 let said = match slot.carries_payload() {
                     true => self.said.get(&slot.span.msg).copied().unwrap_or_default(),
                     false => (0, 0),

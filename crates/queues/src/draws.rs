@@ -10,7 +10,7 @@ const COIN: Purpose = Purpose::new("queue: coin");
 
 /// The `n`-th random choice of the queue of port `port`, 64 uniform bits; `n` from 1.
 #[must_use]
-pub fn coin(seed: u64, port: u32, n: u64) -> u64 {
+pub fn random(seed: u64, port: u32, n: u64) -> u64 {
     Draw::new(seed, PORT, u64::from(port)).bits(COIN, n)
 }
 

@@ -13,6 +13,9 @@
 //! (into the fabric, with `record` or `trace` as observer; the latter carries `packet_latency`),
 //! `results` and `warnings`.
 //!
+//! `testbed` runs the same scenarios on this machine: real hosts and switches in network
+//! namespaces.
+//!
 //! Deliberately absent: arguments, terminals, HTML.
 
 mod buffer;
@@ -41,6 +44,7 @@ mod results;
 mod routing;
 mod run;
 mod scenario;
+pub mod testbed;
 mod topology;
 mod trace;
 mod traffic;

@@ -66,7 +66,7 @@ impl Evaluated {
         ran: &Ran,
         dir: Option<&Path>,
     ) -> Result<Self, FileError> {
-        let Ran { outcome, recorded, latencies, wall_s, violation } = ran;
+        let Ran { outcome, recorded, latencies, wall_s, violation, .. } = ran;
         let Recorded { rows, jobs, rtts } = recorded;
         let topology = &scenario.topology;
         let window = window(scenario, outcome, rows)?;
@@ -74,6 +74,7 @@ impl Evaluated {
         let mut warnings =
             warnings::of(scenario, outcome, (&folded.seen, jobs), window, folded.said);
         warnings.extend(violation.as_ref().map(why_it_ended));
+        warnings.extend(ran.warnings.iter().cloned());
         let summary = Summary {
             schema: RESULT_SCHEMA,
             scenario: scenario.name.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use endpoint::{Endpoint, Observer};
+use endpoint::{App, Endpoint, Observer};
 use fabric::{Outcome, Progress, Sim, Threads, Violated, Violation};
 use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir, Summary};
 use units::{Dur, HostId, Time};
@@ -89,6 +89,8 @@ pub(crate) struct Ran {
     /// How long it took, seconds.
     pub(crate) wall_s: f64,
     pub(crate) violation: Option<Violation>,
+    /// What the environment has to say, beside what follows from the numbers.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Called when the fabric is built, at time zero, and then at every grid step.
@@ -103,7 +105,7 @@ pub fn simulate(
     options: &Options,
     progress: OnProgress<'_>,
 ) -> Result<Simulated, Error> {
-    let Ran { outcome, recorded, latencies, wall_s, violation } =
+    let Ran { outcome, recorded, latencies, wall_s, violation, .. } =
         unviolated(scenario, options, progress)?;
     let Recorded { rows, jobs, rtts } = recorded;
     let flows = rows.into_vec().map_err(|e| unwritable(&e))?;
@@ -237,7 +239,7 @@ fn ran(
     for job in &mut recorded.jobs {
         job.rate = scenario.topology.receive_rate(HostId(job.host));
     }
-    Ok(Ran { outcome, recorded, latencies, wall_s, violation })
+    Ok(Ran { outcome, recorded, latencies, wall_s, violation, warnings: Vec::new() })
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
@@ -284,7 +286,7 @@ fn violated(
 }
 
 /// Those of all hosts.
-fn endpoints(scenario: &Scenario) -> Result<Vec<Box<dyn Endpoint>>, Error> {
+pub(crate) fn endpoints(scenario: &Scenario) -> Result<Vec<Box<dyn Endpoint>>, Error> {
     let endpoint = |host| {
         let made = scenario.transports.endpoint(host).map_err(|why| Error::Run {
             what: format!("{host} has no transport: {why}"),
@@ -293,6 +295,13 @@ fn endpoints(scenario: &Scenario) -> Result<Vec<Box<dyn Endpoint>>, Error> {
         Ok(scenario.host.endpoint(made, host))
     };
     (0..scenario.topology.hosts()).map(HostId).map(endpoint).collect()
+}
+
+/// The applications of all hosts.
+pub(crate) fn apps(scenario: &Scenario) -> Result<Vec<Box<dyn App>>, Error> {
+    Ok(scenario.traffic.apps().map_err(|e| {
+        Diagnostic::new(format!("impossible traffic: {e}")).hint("change the tables [[traffic]]")
+    })?)
 }
 
 /// Build the fabric and run it.
@@ -319,9 +328,7 @@ fn sim(
         Error::from(error.hint("every pair of hosts needs a path that works"))
     };
     let endpoints = endpoints(scenario)?;
-    let apps = scenario.traffic.apps().map_err(|e| {
-        Diagnostic::new(format!("impossible traffic: {e}")).hint("change the tables [[traffic]]")
-    })?;
+    let apps = apps(scenario)?;
     let sim = Sim::new(Arc::clone(&scenario.topology), config, endpoints, apps, observer);
     let sim = sim.map_err(|e| impossible(e.to_string()))?;
     let built = Progress { now: Time::ZERO, events: 0, submitted: 0, delivered: 0 };
@@ -335,7 +342,8 @@ fn sim(
     })
 }
 
-fn write(
+/// Put the result files into `out`.
+pub(crate) fn write(
     scenario: &Scenario,
     options: &Options,
     ran: &Ran,

@@ -40,11 +40,38 @@ pub struct Scenario {
     pub(crate) fault_begins: Vec<Time>,
     /// The place of the links that differ, for what only the whole fabric shows to be impossible.
     pub(crate) links_at: At,
+    /// Where its tables stand, for what only the simulator can do.
+    pub(crate) places: Places,
     /// What the traffic asks of the fabric.
     pub(crate) demand: Demand,
     /// What was suspicious when it was read.
     pub(crate) warnings: Vec<Diagnostic>,
     resolved: toml::Table,
+}
+
+/// Where the tables of a scenario stand.
+pub(crate) struct Places {
+    pub(crate) topology: At,
+    pub(crate) transport: At,
+    pub(crate) queue: At,
+    pub(crate) buffer: At,
+    pub(crate) host: At,
+    /// Of each traffic table.
+    pub(crate) traffic: Vec<At>,
+}
+
+impl Places {
+    fn of(tables: &Tables<'_>) -> Self {
+        let first = tables.transport.first().unwrap_or(&tables.topology);
+        Self {
+            topology: tables.topology.place("kind"),
+            transport: first.place("kind"),
+            queue: tables.queue.place("kind"),
+            buffer: tables.buffer.as_ref().unwrap_or(&tables.queue).place("size"),
+            host: tables.host.place("stack"),
+            traffic: tables.traffic.iter().map(|table| table.place("size")).collect(),
+        }
+    }
 }
 
 /// Called while a long file is read, with its name and the share of it that has been read.
@@ -212,7 +239,7 @@ fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario
     set_packet_life(&tables, &mut transports, longest_life, &queues)?;
     let forgotten_after = forget_after(longest_life, &queues);
 
-    let links_at = tables.topology.place("link");
+    let (links_at, places) = (tables.topology.place("link"), Places::of(&tables));
     let view = View {
         tables: &tables,
         topology: &topology,
@@ -266,6 +293,7 @@ fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario
         changes,
         fault_begins: script.begins,
         links_at,
+        places,
         demand,
         warnings,
         resolved,

@@ -562,6 +562,11 @@ impl Part {
         }
     }
 
+    /// The longest of its messages, where that is known.
+    pub(crate) fn longest(&self) -> Option<u64> {
+        self.longest.iter().map(|(longest, _)| *longest).max()
+    }
+
     /// How many of its messages start at `end` or later, and how many there are. Messages that are
     /// not listed count as one.
     pub(crate) fn starting_from(&self, end: Time) -> (usize, usize) {

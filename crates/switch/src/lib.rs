@@ -31,6 +31,6 @@ mod switch;
 
 pub use offloads::disable_offloads;
 pub use replay::{Agreement, ReplayError, replay};
-pub use run::{Harm, RunError, Totals, run};
+pub use run::{Harm, Options, RunError, Totals, run};
 pub use socket::{Interface, InterfaceError};
 pub use switch::{Counters, Switch, SwitchError};

@@ -55,8 +55,9 @@ pub fn name(prefix: &str, node: Node) -> String {
     }
 }
 
-/// The names of all namespaces of `topology`.
-fn names(prefix: &str, topology: &Topology) -> Vec<String> {
+/// The names of all namespaces of `topology`, of those that begin with `prefix`.
+#[must_use]
+pub fn names(prefix: &str, topology: &Topology) -> Vec<String> {
     let mut nodes: Vec<Node> = topology.links().iter().map(|link| link.from).collect();
     nodes.dedup();
     nodes.into_iter().map(|node| name(prefix, node)).collect()
@@ -73,6 +74,12 @@ pub fn there(prefix: &str) -> Vec<String> {
     names
 }
 
+/// Whether there is a namespace of that name.
+#[must_use]
+pub fn exists(name: &str) -> bool {
+    path(name).exists()
+}
+
 /// Make the namespaces of `topology`, with links that take IP packets of up to `mtu` bytes. All of
 /// them, or none.
 ///
@@ -80,13 +87,13 @@ pub fn there(prefix: &str) -> Vec<String> {
 /// One of them is there, or the kernel refuses.
 pub fn up(prefix: &str, topology: &Topology, mtu: u32) -> Result<(), NetnsError> {
     let names = names(prefix, topology);
-    if let Some(stale) = names.iter().find(|name| path(name).exists()) {
+    if let Some(stale) = names.iter().find(|name| exists(name)) {
         return Err(NetnsError::Stale(stale.clone()));
     }
     let made = make(prefix, &names, topology, mtu);
     if made.is_err() {
         // What is there of them is ours: none was there before.
-        let _ = down(names.iter().filter(|name| path(name).exists()));
+        let _ = down(names.iter().filter(|name| exists(name)));
     }
     made
 }
@@ -178,11 +185,13 @@ fn configure(end: &End, hosts: u32, mtu: u32) -> Vec<String> {
     let mut lines = vec![format!("link set dev {interface} addrgenmode none mtu {mtu}")];
     if let Node::Host(me) = end.node {
         lines.push(format!("link set dev {interface} address {}", hex(HostId(me))));
-        lines.push(format!("addr add {}/8 dev {interface}", dotted(HostId(me))));
+        // Alone: as one of a network, host 0 would have the address of the network itself.
+        lines.push(format!("addr add {}/32 dev {interface}", dotted(HostId(me))));
         lines.push("link set dev lo up".to_owned());
     }
     lines.push(format!("link set dev {interface} up"));
     if let Node::Host(me) = end.node {
+        lines.push(format!("route add 10.0.0.0/8 dev {interface}"));
         lines.extend((0..hosts).filter(|host| *host != me).map(HostId).map(|host| {
             let (ip, mac) = (dotted(host), hex(host));
             format!("neigh add {ip} lladdr {mac} dev {interface} nud permanent")

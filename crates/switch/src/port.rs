@@ -110,7 +110,7 @@ impl Port {
         let (seed, link, coins) = (self.seed, self.link, &mut self.coins);
         let coin = || {
             *coins += 1;
-            draws::coin(seed, link, *coins)
+            draws::random(seed, link, *coins)
         };
         let mut fate = |fate, packet| out.push(Happened { at, what: What::Fate(fate), packet });
         match self.queue.reads_packets() {

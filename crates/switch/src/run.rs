@@ -67,22 +67,32 @@ pub enum RunError {
     Record(io::Error),
 }
 
+/// How a switch is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What happens to frames as they leave.
+    pub harm: Harm,
+    /// Of the draws of that.
+    pub seed: u64,
+    /// When the switch's time is zero. It forwards before that, too.
+    pub start: SystemTime,
+}
+
 /// Run `switch` over `interfaces`, one for each of its ports in their order, until `go_on` says no:
-/// asked after each turn, every 50 ms at least. Time zero is when it begins.
+/// asked after each turn, every 50 ms at least.
 ///
 /// # Errors
 /// What stops it before.
 pub fn run(
     switch: &mut Switch,
     interfaces: &mut [Interface],
-    harm: Harm,
-    seed: u64,
+    options: Options,
     mut go_on: impl FnMut(&Switch, &Totals) -> bool,
 ) -> Result<Totals, RunError> {
     // A sleeper would be woken up to 50 us late. Without it, it is only less exact.
     let _ = prctl::set_timerslack(1);
-    let clock = Clock::start();
-    let mut wires = Wires::new(interfaces.len(), harm, seed);
+    let clock = Clock { start_ns: since_1970_ns(options.start) };
+    let mut wires = Wires::new(interfaces.len(), options);
     let mut order = Vec::new();
     loop {
         let looked = clock.now();
@@ -155,12 +165,8 @@ struct Clock {
 }
 
 impl Clock {
-    fn start() -> Self {
-        Self { start_ns: since_1970_ns() }
-    }
-
     fn now(&self) -> Time {
-        self.time(since_1970_ns())
+        self.time(since_1970_ns(SystemTime::now()))
     }
 
     fn time(&self, ns: u64) -> Time {
@@ -168,8 +174,8 @@ impl Clock {
     }
 }
 
-fn since_1970_ns() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+fn since_1970_ns(at: SystemTime) -> u64 {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -189,7 +195,7 @@ const CORRUPT: Purpose = Purpose::new("corrupt");
 const BIT: Purpose = Purpose::new("bit");
 
 impl Wires {
-    fn new(ports: usize, harm: Harm, seed: u64) -> Self {
+    fn new(ports: usize, Options { harm, seed, .. }: Options) -> Self {
         let draw = Draw::new(seed, Purpose::new("wire"), 0);
         Self { harm, draw, sent: 0, held: vec![None; ports], totals: Totals::default() }
     }

@@ -54,8 +54,12 @@ pub struct Counters {
 
 /// Why a switch cannot run by itself. `Display` is a sentence for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SwitchError(String);
+#[error("{what}")]
+pub struct SwitchError {
+    /// The table of a scenario that asks for what there is not.
+    pub table: &'static str,
+    what: String,
+}
 
 /// A port: both directions of a link.
 struct Both {
@@ -104,7 +108,9 @@ impl Switch {
     pub fn new(topology: &Arc<Topology>, config: &Config, node: Node) -> Result<Self, SwitchError> {
         check(topology, config)?;
         let router = Router::new(Arc::clone(topology), config.routing, config.seed, node);
-        let router = router.map_err(|e| SwitchError(e.to_string()))?;
+        let refused =
+            |e: fabric::ConfigError| SwitchError { table: "topology", what: e.to_string() };
+        let router = router.map_err(refused)?;
         let links = (0..).zip(topology.links()).filter(|(_, link)| link.from == node);
         let both = |(out, link): (u32, &fabric::Link)| Both {
             out,
@@ -375,14 +381,15 @@ impl Switch {
 /// Refuse what only the simulator has.
 fn check(topology: &Topology, config: &Config) -> Result<(), SwitchError> {
     let lossless = matches!(config.queue, QueueSpec::Lossless(_));
+    let slots = topology.switch_slot().is_some();
     let refused = [
-        (lossless, "a lossless [queue]: the software switch has no flow control (PFC)"),
-        (config.buffer.is_some(), "[buffer]: ports of the software switch share no memory"),
-        (config.telemetry, "telemetry: the software switch writes none into packets"),
-        (topology.switch_slot().is_some(), "`slot` of [topology]: frames leave when they can"),
+        ("queue", lossless, "no lossless queues: the software switch has no flow control (PFC)"),
+        ("buffer", config.buffer.is_some(), "ports of the software switch share no memory"),
+        ("transport", config.telemetry, "the software switch writes no telemetry into packets"),
+        ("topology", slots, "the software switch has no slots: frames leave when they can"),
     ];
-    match refused.iter().find(|(is, _)| *is) {
-        Some((_, what)) => Err(SwitchError((*what).to_owned())),
+    match refused.iter().find(|(_, is, _)| *is) {
+        Some((table, _, what)) => Err(SwitchError { table, what: (*what).to_owned() }),
         None => Ok(()),
     }
 }

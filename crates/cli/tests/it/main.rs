@@ -13,3 +13,4 @@ mod reproduce;
 mod rtl;
 mod scoreboard;
 mod sweep;
+mod testbed;

@@ -13,13 +13,14 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use endpoint::{App, AppCx, AppEvent, Endpoint};
 use fabric::{Config, Fault, FaultAction, Node, Topology};
 use host::{AddressBook, Host, Pattern, bind};
 use queues::{Capacity, DropTailSpec};
 use trimline_switch::record::{self, Event};
-use trimline_switch::{Counters, Harm, Interface, Switch, Totals, netns, replay, run};
+use trimline_switch::{Counters, Harm, Interface, Options, Switch, Totals, netns, replay, run};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 use wire::frame::address;
 
@@ -182,7 +183,8 @@ fn switch(
     let inside = || {
         let ports = (0..=SENDERS).map(|n| Interface::open(&format!("p{n}")).unwrap());
         let mut ports: Vec<Interface> = ports.collect();
-        run(&mut switch, &mut ports, harm, 1, |_, _| !stop.load(Ordering::Relaxed)).unwrap()
+        let options = Options { harm, seed: 1, start: SystemTime::now() };
+        run(&mut switch, &mut ports, options, |_, _| !stop.load(Ordering::Relaxed)).unwrap()
     };
     let totals = netns::within(&netns::name(PREFIX, SWITCH), inside).unwrap();
     println!("{totals:?}");

@@ -41,7 +41,13 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("study", &["units", "endpoint", "fabric", "metrics", "scenario"]),
-    ("cli", &["units", "p4", "nic", "rtl", "metrics", "report", "scenario", "study"]),
+    (
+        "cli",
+        &[
+            "units", "p4", "nic", "rtl", "fabric", "switch", "metrics", "report", "scenario",
+            "study",
+        ],
+    ),
 ];
 
 fn manifest(folder: &Path) -> toml::Table {

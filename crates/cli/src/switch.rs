@@ -1,0 +1,220 @@
+//! `trimline switch`: one switch of a scenario, for real frames.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime};
+
+use comfy_table::Table;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use fabric::{Node, Topology};
+use scenario::{Diagnostic, Error, Scenario};
+use switch::{Harm, Interface, Options, Switch, Totals, record};
+
+use crate::table::right;
+use crate::{ENDS_ITSELF, Ended, TOLD_TO_END, args, say, tell, warn};
+
+/// How often the table is shown on a terminal, and how often else.
+const LIVE: Duration = Duration::from_secs(1);
+const LINES: Duration = Duration::from_secs(10);
+
+impl args::Harm {
+    pub(crate) const fn harm(&self) -> Harm {
+        Harm { duplicate: self.duplicate, reorder: self.reorder, corrupt: self.corrupt }
+    }
+}
+
+/// `trimline switch`.
+pub(crate) fn switch(args: &args::Switch, progress: args::Progress) -> Ended {
+    let scenario = Scenario::load(&args.file, &args.edits.all())?;
+    if let Some(file) = &args.replay {
+        return replay(&scenario, file);
+    }
+    let node = named(&args.switch, scenario.topology())?;
+    let mut switch = scenario.switch(node)?;
+    let mut interfaces = open(&switch, &args.ports, scenario.topology())?;
+    if let Some(file) = &args.record {
+        let unwritable = |e| {
+            let error = Diagnostic::new(format!("cannot write {}: {e}", file.display()));
+            error.hint("--record FILE in a directory that is there and is yours")
+        };
+        let to = BufWriter::new(File::create(file).map_err(unwritable)?);
+        switch.record(Box::new(to)).map_err(unwritable)?;
+    }
+    ENDS_ITSELF.store(true, Ordering::Relaxed);
+    let ends = args.time.map(|time| Instant::now() + Duration::from_nanos(time.0 / 1_000));
+    let mut live = Live::new(progress);
+    let options =
+        Options { harm: args.harm.harm(), seed: scenario.seed(), start: SystemTime::now() };
+    let totals = switch::run(&mut switch, &mut interfaces, options, |switch, totals| {
+        live.show(switch, totals);
+        let over = ends.is_some_and(|ends| Instant::now() >= ends);
+        !over && !TOLD_TO_END.load(Ordering::Relaxed)
+    });
+    let totals = totals.map_err(|e| Error::Run {
+        what: format!("{node}: {e}"),
+        hint: "what was recorded until then is in its file".to_owned(),
+    })?;
+    say(table(&switch))?;
+    summary(&totals).map_or(Ok(()), say)
+}
+
+/// Play a record to the simulator.
+fn replay(scenario: &Scenario, file: &std::path::Path) -> Ended {
+    let unreadable = |why: String| {
+        let error = Diagnostic::new(format!("cannot read {}: {why}", file.display()));
+        error.hint("the file of `trimline switch --record FILE`")
+    };
+    let text = std::fs::read_to_string(file).map_err(|e| unreadable(e.to_string()))?;
+    let record = record::read(&text).map_err(|e| unreadable(e.to_string()))?;
+    let (packets, events) = scenario.replay(&record)?;
+    say(format_args!("the simulator does the same to {packets} packets: {events} events"))
+}
+
+/// The switch or host called `name`: `tor 0`, `host 3`.
+fn named(name: &str, topology: &Topology) -> Result<Node, Diagnostic> {
+    let nodes = topology.links().iter().map(|link| link.from);
+    let found = nodes.clone().find(|node| node.to_string() == name);
+    found.ok_or_else(|| {
+        let error = Diagnostic::new(format!("there is no {name} in this {}", topology.kind()));
+        let switches = nodes.filter(|node| matches!(node, Node::Switch(..)));
+        let mut names: Vec<String> = switches.map(|node| node.to_string()).collect();
+        names.dedup();
+        names.truncate(8);
+        error.hint(format!("its switches: {}", names.join(", ")))
+    })
+}
+
+/// The interfaces of the switch's ports, as `ports` or by their numbers.
+fn open(
+    switch: &Switch,
+    ports: &[String],
+    topology: &Topology,
+) -> Result<Vec<Interface>, Diagnostic> {
+    let mut by_node: BTreeMap<Node, String> =
+        switch.ports().enumerate().map(|(n, node)| (node, format!("p{n}"))).collect();
+    for port in ports {
+        let wrong = |what: &str| {
+            let error = Diagnostic::new(format!("--port {port}: {what}"));
+            error.hint("NODE=INTERFACE, such as \"host 3=eth2\"")
+        };
+        let (node, interface) = port.split_once('=').ok_or_else(|| wrong("no `=`"))?;
+        let node = named(node.trim(), topology)?;
+        match by_node.get_mut(&node) {
+            Some(name) => interface.trim().clone_into(name),
+            None => return Err(wrong("this switch has no port there")),
+        }
+    }
+    let names: Vec<&String> = switch.ports().filter_map(|node| by_node.get(&node)).collect();
+    if let Some((n, twice)) = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name))
+    {
+        let error = Diagnostic::new(format!("interface {twice} is named twice (port {n})"));
+        return Err(error.hint("each port has an interface of its own: --port NODE=INTERFACE"));
+    }
+    let open = |name: &&String| {
+        Interface::open(name).map_err(|e| {
+            let hint = "--port NODE=INTERFACE names them; in a namespace: `ip netns exec NAME`";
+            Diagnostic::new(e.to_string()).hint(hint)
+        })
+    };
+    names.iter().map(open).collect()
+}
+
+/// What each port has done.
+fn table(switch: &Switch) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_header([
+        "port to",
+        "received",
+        "lost",
+        "unknown",
+        "sent",
+        "sent bytes",
+        "trimmed",
+        "ECN-marked",
+        "bounced",
+        "dropped",
+        "queue B",
+        "max queue B",
+    ]);
+    for (node, c) in switch.ports().zip(switch.counters()) {
+        let counts = [c.received, c.lost, c.unknown, c.sent, c.sent_bytes, c.trimmed, c.marked];
+        let rest = [c.bounced, c.dropped, c.queue_bytes.into(), c.max_queue_bytes.into()];
+        let cells = counts.iter().chain(&rest).map(u64::to_string);
+        table.add_row(std::iter::once(node.to_string()).chain(cells));
+    }
+    right(table)
+}
+
+/// What the wires did beside, if anything.
+fn summary(totals: &Totals) -> Option<String> {
+    let Totals { duplicated, reordered, corrupted, refused, too_long, overflowed, latest } = totals;
+    if *too_long > 0 {
+        warn(&format!(
+            "{too_long} frames were longer than the MTU of their interface: `ip link set dev \
+             INTERFACE mtu BYTES`, at both ends"
+        ));
+    }
+    if *overflowed > 0 {
+        warn(&format!("the kernel lost {overflowed} frames, since this process came too late"));
+    }
+    let harm = [(duplicated, "duplicated"), (reordered, "reordered"), (corrupted, "corrupted")];
+    let refused = [(refused, "refused by the kernel")];
+    let some = harm.iter().chain(&refused).filter(|(n, _)| **n > 0);
+    let some: Vec<String> = some.map(|(n, what)| format!("{n} {what}")).collect();
+    let late = format!("at most {:.0} us late", latest.as_us_f64());
+    Some([some, vec![late]].concat().join(", "))
+}
+
+/// The table while it runs.
+struct Live {
+    /// How often; `None`: never.
+    every: Option<Duration>,
+    /// Whether it is drawn over the one before.
+    over: bool,
+    shown: Instant,
+    lines: usize,
+}
+
+impl Live {
+    fn new(progress: args::Progress) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let (every, over) = match progress {
+            args::Progress::Never => (None, false),
+            args::Progress::Auto if terminal => (Some(LIVE), true),
+            args::Progress::Auto | args::Progress::Lines => (Some(LINES), false),
+        };
+        Self { every, over, shown: Instant::now(), lines: 0 }
+    }
+
+    fn show(&mut self, switch: &Switch, totals: &Totals) {
+        if self.every.is_none_or(|every| self.shown.elapsed() < every) {
+            return;
+        }
+        self.shown = Instant::now();
+        let text = format!("{}\nat most {:.0} us late\n", table(switch), totals.latest.as_us_f64());
+        if self.over && self.lines > 0 {
+            tell(format_args!("\u{1b}[{}A", self.lines));
+        }
+        self.lines = text.lines().count();
+        tell(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::Tier;
+    use units::{Dur, Rate};
+
+    #[test]
+    fn nodes_are_named_as_links_name_them() {
+        let link = fabric::LinkSpec { rate: Rate(1_000_000_000), delay: Dur::ZERO };
+        let star = Topology::star(3, link).unwrap();
+        assert_eq!(named("tor 0", &star).unwrap(), Node::Switch(Tier::Tor, 0));
+        assert_eq!(named("host 2", &star).unwrap(), Node::Host(2));
+        let refused = named("agg 0", &star).unwrap_err().render(false);
+        assert!(refused.contains("no agg 0") && refused.contains("its switches: tor 0"));
+    }
+}

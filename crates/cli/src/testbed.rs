@@ -1,0 +1,124 @@
+//! `trimline testbed`: scenarios on this machine; and `trimline compare sim testbed`.
+
+use std::path::{Path, PathBuf};
+
+use comfy_table::Table;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use metrics::{OutputDir, Summary};
+use scenario::{Error, Options, Scenario, command_line, testbed, unwritable};
+use switch::Harm;
+
+use crate::run::{print_warnings, run_into};
+use crate::table::{number, right};
+use crate::{Ended, args, html, said, say, table};
+
+/// `trimline testbed up`.
+pub(crate) fn up(args: &args::TestbedUp) -> Ended {
+    let scenario = Scenario::load(&args.file, &args.edits.all())?;
+    let bed = testbed::up(&scenario, &name(args.name.as_deref(), &args.file))?;
+    let (first, last) = (bed.namespaces().first(), bed.namespaces().last());
+    let ends = first.zip(last).map_or(String::new(), |(a, b)| format!(": {a} ... {b}"));
+    say(format_args!("{} network namespaces{ends}", bed.namespaces().len()))
+}
+
+/// `trimline testbed down`.
+pub(crate) fn down(args: &args::TestbedDown) -> Ended {
+    let file = args.file.clone().unwrap_or_default();
+    let count = testbed::down(&name(args.name.as_deref(), &file))?;
+    say(format_args!("{count} network namespaces removed"))
+}
+
+/// `trimline testbed run`.
+pub(crate) fn run(args: &args::TestbedRun) -> Ended {
+    let args::TestbedUp { file, edits, name: called } = &args.up;
+    let scenario = Scenario::load(file, &edits.all())?;
+    let stem = file.file_stem().unwrap_or(file.as_os_str());
+    let dir = args.out.clone().unwrap_or_else(|| Path::new("out/testbed").join(stem));
+    let name = name(called.as_deref(), file);
+    let command = command_line(std::env::args().skip(1));
+    let summary = live(&dir, &scenario, &name, args.harm.harm(), command)?;
+    print_warnings(&summary.warnings);
+    let printed = say(table::summary(&summary))
+        .and_then(|()| say(format_args!("results: {}", dir.display())));
+    said(printed, &dir);
+    Ok(())
+}
+
+/// Run `scenario` on this machine and leave all of its files in `dir`, or none.
+fn live(
+    dir: &Path,
+    scenario: &Scenario,
+    name: &str,
+    harm: Harm,
+    command: String,
+) -> Result<Summary, Error> {
+    let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
+    let options = Options { command, ..Options::default() };
+    let summary = testbed::run(scenario, name, harm, &options, &out)?.summary;
+    out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
+    out.commit().map_err(|e| unwritable(&e))?;
+    Ok(summary)
+}
+
+/// `trimline compare sim testbed FILE`. The testbed is made for it and removed again, unless one of
+/// that name is up.
+pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
+    let scenario = Scenario::load(file, &args.edits.all())?;
+    let dirs: [PathBuf; 2] = ["sim", "testbed"].map(|of| args.out.join(of));
+    let name = name(None, file);
+    let command = command_line(std::env::args().skip(1));
+    let mine = testbed::up(&scenario, &name).map(|_| ());
+    let ran = live(&dirs[1], &scenario, &name, Harm::default(), command.clone());
+    if mine.is_ok() {
+        testbed::down(&name)?;
+    }
+    // One that was up may serve; if it does not, why there is no other is what matters.
+    let real = ran.or_else(|why| mine.and(Err(why)))?;
+    let options = Options { command, ..Options::default() };
+    let sim = run_into(&dirs[0], &scenario, &options, &mut |_| ())?;
+    let sim = sim.violated.map_or(Ok(sim.summary), Err)?;
+    for (of, summary) in [("sim", &sim), ("testbed", &real)] {
+        let named = summary.warnings.iter().map(|w| format!("{of}: {w}"));
+        print_warnings(&named.collect::<Vec<_>>());
+    }
+    let printed = say(side_by_side(&sim, &real))
+        .and_then(|()| say(format_args!("results: {}", args.out.display())));
+    said(printed, &args.out);
+    Ok(())
+}
+
+/// Completion times and queues of both, and by how much the testbed's are above the simulator's.
+fn side_by_side(sim: &Summary, real: &Summary) -> String {
+    let rows = |s: &Summary| {
+        let fct = &s.flows.fct_us;
+        let queue = s.queue_bytes.max.map(|bytes| bytes as f64);
+        [
+            ("FCT p50, us", fct.p50),
+            ("FCT p90, us", fct.p90),
+            ("FCT p99, us", fct.p99),
+            ("FCT max, us", fct.max),
+            ("FCT mean, us", fct.mean),
+            ("last completion, us", s.flows.last_completion_us),
+            ("messages completed", Some(s.flows.messages.completed as f64)),
+            ("trimmed", Some(s.packets.trimmed as f64)),
+            ("dropped", Some(s.packets.dropped as f64)),
+            ("retransmitted", Some(s.packets.retransmitted as f64)),
+            ("max queue, B", queue),
+        ]
+    };
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header([sim.scenario.as_str(), "sim", "testbed", "difference"]);
+    for ((label, a), (_, b)) in rows(sim).into_iter().zip(rows(real)) {
+        let share = a.zip(b).filter(|(a, _)| *a != 0.0).map(|(a, b)| (b - a) / a * 100.0);
+        let share = share.map_or_else(|| "-".to_owned(), |share| format!("{share:+.1} %"));
+        table.add_row([label.to_owned(), number(a), number(b), share]);
+    }
+    right(table)
+}
+
+/// What a testbed is called: as asked for, or as the scenario's file.
+fn name(asked: Option<&str>, file: &Path) -> String {
+    let stem = || file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+    asked.map_or_else(stem, str::to_owned)
+}

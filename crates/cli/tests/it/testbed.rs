@@ -1,0 +1,150 @@
+//! `trimline testbed` and `trimline switch`, as a user without privileges has them: inside
+//! `unshare -Urnm`. No times are looked at.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+
+const INCAST: &str = include_str!("../../../../scenarios/testbed/incast.toml");
+
+/// A directory with the incast of seven hosts, and the same with another line.
+fn files(changed: &str, to: &str) -> tempfile::TempDir {
+    assert!(INCAST.contains(changed), "{changed:?} is not in the scenario");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("x.toml"), INCAST).unwrap();
+    std::fs::write(dir.path().join("y.toml"), INCAST.replace(changed, to)).unwrap();
+    dir
+}
+
+/// What `trimline` says to `args`, which are wrong.
+fn refused(dir: &Path, args: &[&str]) -> String {
+    let output =
+        Command::cargo_bin("trimline").unwrap().current_dir(dir).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?} {output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Run a script inside namespaces of this user, where `trimline` is the program; what it prints.
+/// `None` where this user may make none.
+fn inside(dir: &Path, script: &str) -> Option<String> {
+    let run = |script: &str| {
+        let program = assert_cmd::cargo::cargo_bin("trimline");
+        let script = format!("trimline() {{ {} \"$@\"; }}\n{script}", program.display());
+        let script = format!("mount -t tmpfs tmpfs /run\n{script}");
+        let mut unshare = std::process::Command::new("unshare");
+        unshare.args(["-Urnm", "--", "bash", "-ec", &script]).current_dir(dir).output()
+    };
+    let probe = run("ip netns add probe").ok().filter(|output| output.status.success());
+    if probe.is_none() {
+        println!("skipped: no network namespaces for this user, or no `ip`");
+        return None;
+    }
+    let output = run(script).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    println!("{said}{errors}");
+    assert!(output.status.success(), "{script}");
+    Some(said + &errors)
+}
+
+#[test]
+fn a_scenario_runs_in_namespaces_and_leaves_the_simulator_s_files() {
+    let dir = files("hosts = 8", "hosts = 9");
+    let script = r#"
+        trimline testbed up x.toml
+        trimline testbed up x.toml || echo "again: $?"
+        ip netns add tl-z-h3
+        trimline testbed run x.toml --out out
+        trimline testbed run y.toml --name x --out other || echo "another topology: $?"
+        ls other 2>/dev/null || echo "no files of it"
+        trimline testbed down x.toml
+        trimline testbed down --name x || echo "none: $?"
+        trimline testbed up --name z x.toml || echo "not ours: $?"
+        ip netns list
+    "#;
+    let Some(said) = inside(dir.path(), script) else { return };
+    for line in [
+        "9 network namespaces: tl-x-h0 ... tl-x-tor0",
+        "again: 2",
+        "another topology: 2",
+        "no files of it",
+        "9 network namespaces removed",
+        "none: 2",
+        "not ours: 2",
+    ] {
+        assert!(said.lines().any(|said| said == line), "{line}");
+    }
+    let left: Vec<&str> = said.lines().filter(|line| line.starts_with("tl-")).collect();
+    assert_eq!(left.len(), 1, "{left:?}: what is not the testbed's stays");
+    let out = dir.path().join("out");
+    let summary = std::fs::read_to_string(out.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["messages"]["completed"], 7);
+    assert!(summary["packets"]["trimmed"].as_u64() > Some(0));
+    for file in ["flows.parquet", "links.parquet", "manifest.json", "report.html"] {
+        assert!(out.join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn what_a_testbed_cannot_do_is_refused_where_it_stands() {
+    let refused_with = |from: &str, to: &str| {
+        let dir = files(from, to);
+        refused(dir.path(), &["testbed", "up", "y.toml"])
+    };
+    let endless = refused_with("size = \"100KB\"", "size = \"unbounded\"\n[measure]\nto = \"1ms\"");
+    assert!(endless.contains("size = \"unbounded\"") && endless.contains("in memory"), "{endless}");
+    let many = refused_with("hosts = 8", "hosts = 65");
+    assert!(many.contains("y.toml:8") && many.contains("64 hosts at most"), "{many}");
+    let stack = "[host]\nstack = { median = \"1us\", sigma = 0.1 }\n[queue]";
+    let stack = refused_with("[queue]", stack);
+    assert!(stack.contains("a stack of their own"), "{stack}");
+    let name = files("seed = 1", "seed = 2");
+    let name = refused(name.path(), &["testbed", "up", "x.toml", "--name", "a/b"]);
+    assert!(name.contains("letters, digits"), "{name}");
+}
+
+#[test]
+fn a_switch_says_what_it_lacks() {
+    let dir = files("seed = 1", "seed = 2");
+    let switch = |args: &[&str]| {
+        let all: Vec<&str> = ["switch", "x.toml"].iter().chain(args).copied().collect();
+        refused(dir.path(), &all)
+    };
+    assert!(switch(&["--switch", "agg 0"]).contains("its switches: tor 0"));
+    assert!(switch(&["--port", "host 1"]).contains("no `=`"));
+    assert!(switch(&["--port", "host 8=eth0"]).contains("no host 8"));
+    assert!(switch(&["--port", "host 1=p0"]).contains("interface p0 is named twice"));
+    assert!(switch(&["--port", "host 0=nowhere"]).contains("no interface nowhere"));
+    std::fs::write(dir.path().join("record.csv"), "at,event\n").unwrap();
+    assert!(switch(&["--replay", "record.csv"]).contains("line 1"));
+    assert!(switch(&["--replay", "none.csv"]).contains("cannot read none.csv"));
+}
+
+/// Two hosts' datagrams through a switch of its own process; its record, played to the simulator.
+#[test]
+fn a_recorded_switch_is_what_the_simulator_says() {
+    let dir = files("hosts = 8", "hosts = 2");
+    let script = r#"
+        for n in 0 1; do
+            ip netns add h$n
+            ip link add net netns h$n type veth peer name p$n
+            ip link set dev p$n addrgenmode none up
+            ip -n h$n link set dev net address 02:00:0a:00:00:0$n up
+            ip -n h$n addr add 10.0.0.$n/32 dev net
+            ip -n h$n route add 10.0.0.0/8 dev net
+        done
+        trimline switch y.toml --set traffic.senders=1 --record r.csv --for 1s --progress never &
+        ip netns exec h0 bash -c 'for n in 1 2 3 4 5 6 7 8; do echo $n > /dev/udp/10.0.0.1/9; sleep 0.05; done'
+        wait
+        trimline switch y.toml --set traffic.senders=1 --replay r.csv
+    "#;
+    let Some(said) = inside(dir.path(), script) else { return };
+    let same = said.lines().find_map(|line| {
+        let rest = line.strip_prefix("the simulator does the same to ")?;
+        rest.split(' ').next()?.parse::<u64>().ok()
+    });
+    // ARP both ways, datagrams, and that nobody listens at port 9.
+    assert!(same >= Some(8), "{same:?}");
+}

@@ -1,0 +1,217 @@
+//! The hosts of a testbed: endpoint and application of the scenario on a real clock and a UDP
+//! socket, and a log of what became of messages.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use endpoint::{App, AppCx, AppEffect, AppEvent, Endpoint, FailReason, Job, Msg};
+use fabric::Node;
+use host::{AddressBook, Config, Content, Counters, Host, bind};
+use switch::netns;
+use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
+use wire::frame::address;
+
+use super::{Testbed, check};
+use crate::Scenario;
+use crate::error::Error;
+
+/// Where hosts listen.
+const PORT: u16 = 7_117;
+/// What a round trip takes on this machine beside the links: four wake-ups.
+const OF_THE_MACHINE: Dur = Dur::from_us(100);
+
+/// The two parties of a host.
+pub(super) type Party = (Box<dyn Endpoint>, Box<dyn App>);
+
+/// What happened to a message at a host.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    Submitted { msg: Msg, tag: u16 },
+    Delivered { key: MsgKey },
+    Acked { key: MsgKey },
+    Failed { key: MsgKey, why: FailReason },
+}
+
+/// A host after a run.
+pub(super) struct Ended {
+    pub(super) log: Vec<(Time, Event)>,
+    pub(super) jobs: Vec<Job>,
+    pub(super) counters: Counters,
+    /// When it ended.
+    pub(super) now: Time,
+}
+
+/// What hosts tell the one that waits for them.
+pub(super) struct Shared {
+    pub(super) stop: AtomicBool,
+    /// Messages that the run waits for: submitted in the window, neither delivered nor failed.
+    open: AtomicU64,
+    /// Applications that may still submit without being asked.
+    busy: AtomicU64,
+    /// The end of the window, if it has one.
+    to: Option<Time>,
+}
+
+impl Shared {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let busy = u64::from(scenario.topology.hosts());
+        let (open, to) = (AtomicU64::new(0), scenario.measure.to);
+        Self { stop: AtomicBool::new(false), open, busy: AtomicU64::new(busy), to }
+    }
+
+    /// Whether everything that the run waits for is done.
+    pub(super) fn done(&self, now: Time) -> bool {
+        let over = match self.to {
+            Some(to) => now >= to,
+            None => self.busy.load(Ordering::SeqCst) == 0,
+        };
+        over && self.open.load(Ordering::SeqCst) == 0
+    }
+}
+
+/// The parties of all hosts.
+pub(super) fn parties(scenario: &Scenario) -> Result<Vec<Party>, Error> {
+    let endpoints = crate::run::endpoints(scenario)?;
+    Ok(endpoints.into_iter().zip(crate::run::apps(scenario)?).collect())
+}
+
+/// Run host `me` in its namespace until the run is over.
+pub(super) fn run(
+    scenario: &Scenario,
+    bed: &Testbed,
+    me: HostId,
+    (endpoint, app): Party,
+    start: Instant,
+    shared: &Shared,
+) -> Result<Ended, Error> {
+    let mut app = Logged { app, me, shared, busy: true, open: BTreeMap::new(), log: Vec::new() };
+    let config = config(scenario, me, start);
+    let inside = || {
+        let at = SocketAddr::from((address(me), PORT));
+        let socket = bind(at).map_err(|e| format!("cannot listen at {at}: {e}"))?;
+        std::thread::sleep(start.saturating_duration_since(Instant::now()));
+        let mut content = Zeros;
+        let host = Host::new(config, socket, endpoint, &mut app, &mut content);
+        let mut host = host.map_err(|e| e.to_string())?;
+        let ran = host.run(Dur::MAX, |_| shared.stop.load(Ordering::Relaxed));
+        ran.map_err(|e| e.to_string())?;
+        Ok::<_, String>((host.jobs().to_vec(), *host.counters()))
+    };
+    let ran = netns::within(&bed.namespace(Node::Host(me.0)), inside).map_err(|e| e.to_string());
+    // Without it the others would wait for the time limit.
+    let ran = ran.and_then(|ran| ran).inspect_err(|_| shared.stop.store(true, Ordering::Relaxed));
+    let (jobs, counters) = ran.map_err(|why| Error::Run {
+        what: format!("{me}: {why}"),
+        hint: "is an earlier run still going? Else `trimline testbed down` and `up`".to_owned(),
+    })?;
+    let now = Time(u64::try_from(start.elapsed().as_nanos() * 1_000).unwrap_or(u64::MAX));
+    Ok(Ended { log: app.log, jobs, counters, now })
+}
+
+fn config(scenario: &Scenario, me: HostId, start: Instant) -> Config {
+    let topology = &scenario.topology;
+    let others = (0..topology.hosts()).map(HostId).filter(|&host| host != me);
+    let peers: AddressBook =
+        others.map(|host| (host, SocketAddr::from((address(host), PORT)))).collect();
+    Config {
+        // Messages are numbered as in the simulator: nobody remembers an earlier life.
+        incarnation: 0,
+        start,
+        rate: topology.links()[me.index()].rate,
+        paced: true,
+        mtu: scenario.transports.mtu(),
+        base_rtt: topology.longest_rtt() + OF_THE_MACHINE,
+        max_message: check::MESSAGE_MAX,
+        max_buffered: check::MESSAGE_MAX,
+        trains: false,
+        ..Config::loopback(me, peers, scenario.seed)
+    }
+}
+
+/// Messages of zeros: what they say is not looked at.
+struct Zeros;
+
+impl Content for Zeros {
+    fn read(&mut self, _: MsgKey, _: u64, buf: &mut [u8]) {
+        buf.fill(0);
+    }
+
+    fn received(&mut self, _: MsgKey, _: Vec<u8>) {}
+}
+
+/// An application that is listened to.
+struct Logged<'a> {
+    app: Box<dyn App>,
+    me: HostId,
+    shared: &'a Shared,
+    /// Whether it was among the busy ones.
+    busy: bool,
+    /// When its messages that are not over were submitted.
+    open: BTreeMap<MsgId, Time>,
+    log: Vec<(Time, Event)>,
+}
+
+impl Logged<'_> {
+    /// Call the application, and listen to what it wants.
+    fn call(&mut self, cx: &mut AppCx<'_>, f: impl FnOnce(&mut dyn App, &mut AppCx<'_>)) {
+        let first = cx.fx.len();
+        f(self.app.as_mut(), cx);
+        for effect in &cx.fx[first..] {
+            if let AppEffect::Submit { msg, tag, .. } = *effect {
+                self.log.push((cx.now, Event::Submitted { msg, tag }));
+                self.open.insert(msg.id, cx.now);
+                let waits = self.is_waited_for(cx.now);
+                self.shared.open.fetch_add(u64::from(waits), Ordering::SeqCst);
+            }
+        }
+        if self.busy && !self.app.more_to_come() {
+            self.busy = false;
+            self.shared.busy.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether a message that was submitted at `at` is waited for.
+    fn is_waited_for(&self, at: Time) -> bool {
+        self.shared.to.is_none_or(|to| at < to)
+    }
+
+    /// A message of this host is over.
+    fn over(&mut self, id: MsgId) {
+        if self.open.remove(&id).is_some_and(|at| self.is_waited_for(at)) {
+            self.shared.open.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl App for Logged<'_> {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        self.call(cx, |app, cx| app.on_start(cx));
+    }
+
+    fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        let mine = |id| MsgKey { src: self.me, id };
+        let logged = match event {
+            AppEvent::Delivered { key, .. } => Some(Event::Delivered { key }),
+            AppEvent::Acked(id) => Some(Event::Acked { key: mine(id) }),
+            AppEvent::Failed(key, why) => Some(Event::Failed { key, why }),
+            AppEvent::Signal { .. } => None,
+        };
+        self.log.extend(logged.map(|event| (cx.now, event)));
+        match event {
+            AppEvent::Acked(id) => self.over(id),
+            AppEvent::Failed(key, _) if key.src == self.me => self.over(key.id),
+            _ => {}
+        }
+        self.call(cx, |app, cx| app.on_event(cx, event));
+    }
+
+    fn on_timer(&mut self, cx: &mut AppCx<'_>, id: TimerId) {
+        self.call(cx, |app, cx| app.on_timer(cx, id));
+    }
+
+    fn more_to_come(&self) -> bool {
+        self.app.more_to_come()
+    }
+}

@@ -1,0 +1,204 @@
+//! A scenario on this machine: real hosts and switches in network namespaces, with the simulator's
+//! applications, transports, queues and result files.
+//!
+//! [`up`] makes the namespaces, [`run`] runs the scenario in them, [`down`] removes them, also
+//! those that a crash has left. What only the simulator can do is refused, with the place in the
+//! file.
+
+mod check;
+mod hosts;
+mod outcome;
+mod state;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use ::switch::{Harm, Interface, Switch, Totals, netns};
+
+use fabric::Node;
+use metrics::OutputDir;
+use units::{Dur, HostId, Time};
+
+use crate::error::Error;
+use crate::run::{self, Options, Ran, Written};
+use crate::{Scenario, unwritable};
+
+pub use state::Testbed;
+
+use hosts::{Ended, Shared};
+
+/// From the beginning of a run to time zero: hosts and switches are there by then.
+const SETTLING: Duration = Duration::from_millis(300);
+/// Frames that leave later than this make completion times those of this machine.
+const LATE: Dur = Dur::from_us(500);
+/// How often is looked whether a run is over.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl Scenario {
+    /// The switch `node` of this scenario, for real frames.
+    ///
+    /// # Errors
+    /// There is none, or the scenario has what only the simulator can do.
+    pub fn switch(&self, node: Node) -> Result<Switch, Error> {
+        Ok(check::switch(self, node)?)
+    }
+
+    /// Play the record of a switch to the simulator: how many packets and events were the same.
+    ///
+    /// # Errors
+    /// Something was not, or the record is none of this scenario's switch.
+    pub fn replay(&self, record: &[::switch::record::Entry]) -> Result<(u64, u64), Error> {
+        let agreement = ::switch::replay(&self.topology, &self.config, record);
+        let agreement = agreement.map_err(|why| Error::Run {
+            what: format!("the simulator does something else: {why}"),
+            hint: "the same scenario, seed and --set as when it was recorded?".to_owned(),
+        })?;
+        Ok((agreement.packets, agreement.events))
+    }
+}
+
+/// Make the namespaces of `scenario`, called `name`.
+///
+/// # Errors
+/// The scenario cannot run in them, some are there already, or this user may not make any.
+pub fn up(scenario: &Scenario, name: &str) -> Result<Testbed, Error> {
+    check::scenario(scenario)?;
+    Ok(Testbed::up(name, &scenario.topology, check::mtu(scenario)?)?)
+}
+
+/// Remove the namespaces of the testbed called `name`, and nothing else. How many there were.
+///
+/// # Errors
+/// There is no testbed of that name, or this user may not remove it.
+pub fn down(name: &str) -> Result<usize, Error> {
+    Ok(Testbed::find(name)?.down()?)
+}
+
+/// Run `scenario` in the namespaces called `name`, and put the simulator's result files into `out`,
+/// which the caller then commits. `harm` happens to the frames of all switches.
+///
+/// # Errors
+/// The namespaces are those of another topology, or something in them stops working.
+pub fn run(
+    scenario: &Scenario,
+    name: &str,
+    harm: Harm,
+    options: &Options,
+    out: &OutputDir,
+) -> Result<Written, Error> {
+    check::scenario(scenario)?;
+    let bed = Testbed::find(name)?;
+    bed.check(&scenario.topology, check::mtu(scenario)?)?;
+    let began = Instant::now();
+    let (hosts, switches, complete) = live(scenario, &bed, harm)?;
+    let wall_s = began.elapsed().as_secs_f64();
+    let outcome = outcome::outcome(scenario, &hosts, &switches, complete);
+    let recorded = outcome::recorded(scenario, &hosts, out).map_err(|e| unwritable(&e))?;
+    let warnings = switches.iter().flat_map(Switched::warnings).collect();
+    let ran = Ran { outcome, recorded, latencies: None, wall_s, violation: None, warnings };
+    let summary = run::write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
+    Ok(Written { summary, violated: None })
+}
+
+/// A switch after a run, and what its wires did.
+struct Switched {
+    node: Node,
+    switch: Switch,
+    totals: Totals,
+}
+
+impl Switched {
+    /// What a reader should know of the wires before trusting the numbers.
+    fn warnings(&self) -> Vec<String> {
+        let (node, totals) = (self.node, &self.totals);
+        let mut warnings = Vec::new();
+        if totals.latest > LATE {
+            let late = totals.latest.as_us_f64();
+            warnings.push(format!(
+                "{node} sent a frame {late:.0} us late: this machine was busy with something else"
+            ));
+        }
+        let lost = totals.overflowed + totals.refused + totals.too_long;
+        if lost > 0 {
+            warnings.push(format!("{node}: the kernel lost {lost} frames beside the scenario"));
+        }
+        warnings
+    }
+}
+
+/// Everything runs, each in a thread of its own, which is in its own namespace. Hosts, switches, and
+/// whether all that is waited for was done in time.
+fn live(
+    scenario: &Scenario,
+    bed: &Testbed,
+    harm: Harm,
+) -> Result<(Vec<Ended>, Vec<Switched>, bool), Error> {
+    let shared = Shared::new(scenario);
+    let (start, at) = (Instant::now() + SETTLING, SystemTime::now() + SETTLING);
+    let wires = ::switch::Options { harm, seed: scenario.seed, start: at };
+    let parties = hosts::parties(scenario)?;
+    let shared = &shared;
+    std::thread::scope(|scope| {
+        let nodes = check::switches(scenario).into_iter();
+        let switch = |node| scope.spawn(move || switched(scenario, bed, node, wires, &shared.stop));
+        let switches: Vec<_> = nodes.map(switch).collect();
+        let host =
+            |(me, party)| scope.spawn(move || hosts::run(scenario, bed, me, party, start, shared));
+        let hosts: Vec<_> = (0..).map(HostId).zip(parties).map(host).collect();
+        let complete = wait(scenario, shared, start);
+        shared.stop.store(true, Ordering::Relaxed);
+        let hosts: Vec<_> = hosts.into_iter().map(|host| joined(host.join())).collect();
+        let switches: Vec<_> = switches.into_iter().map(|one| joined(one.join())).collect();
+        let hosts = hosts.into_iter().collect::<Result<_, _>>()?;
+        Ok((hosts, switches.into_iter().collect::<Result<_, _>>()?, complete))
+    })
+}
+
+/// What a thread came to.
+fn joined<T>(result: std::thread::Result<Result<T, Error>>) -> Result<T, Error> {
+    result.unwrap_or_else(|_| {
+        let (what, hint) = ("a thread of the testbed panicked".to_owned(), String::new());
+        Err(Error::Run { what, hint })
+    })
+}
+
+fn switched(
+    scenario: &Scenario,
+    bed: &Testbed,
+    node: Node,
+    wires: ::switch::Options,
+    stop: &AtomicBool,
+) -> Result<Switched, Error> {
+    let mut switch = check::switch(scenario, node)?;
+    let ports = switch.ports().count();
+    let inside = || {
+        let open = |n| Interface::open(&format!("p{n}"));
+        let interfaces: Result<Vec<Interface>, _> = (0..ports).map(open).collect();
+        let mut interfaces = interfaces.map_err(|e| e.to_string())?;
+        let go_on = |_: &Switch, _: &Totals| !stop.load(Ordering::Relaxed);
+        ::switch::run(&mut switch, &mut interfaces, wires, go_on).map_err(|e| e.to_string())
+    };
+    let ran = netns::within(&bed.namespace(node), inside).map_err(|e| e.to_string());
+    // Without it the others would wait for the time limit.
+    let totals = ran.and_then(|ran| ran).inspect_err(|_| stop.store(true, Ordering::Relaxed));
+    let totals = totals.map_err(|why| Error::Run {
+        what: format!("{node}: {why}"),
+        hint: "`trimline testbed down` and `up` make it anew".to_owned(),
+    })?;
+    Ok(Switched { node, switch, totals })
+}
+
+/// Wait until everything that the run waits for is done, or a party has stopped. Whether it is.
+fn wait(scenario: &Scenario, shared: &Shared, start: Instant) -> bool {
+    let limit = scenario.measure.limit;
+    loop {
+        let now = Time(u64::try_from(start.elapsed().as_nanos() * 1_000).unwrap_or(u64::MAX));
+        if shared.done(now) {
+            return true;
+        }
+        if now >= limit || shared.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+}

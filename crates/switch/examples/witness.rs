@@ -1,0 +1,143 @@
+//! Kernel TCP through the software switch, as a witness beside `trimline testbed`: seven senders to
+//! one, 1 Gb/s, 64 KB of drop-tail. Prints the last completion over the time that the last link
+//! needs for all bytes, for each round.
+//!
+//! ```text
+//! unshare -Urnm sh -c 'mount -t tmpfs tmpfs /run && \
+//!     cargo run --release -p trimline-switch --example witness -- cubic 100000 9000 5'
+//! ```
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Instant, SystemTime};
+
+use fabric::{Config, LinkSpec, Node, Routing, Tier, Topology};
+use queues::{Capacity, DropTailSpec};
+use trimline_switch::{Harm, Interface, Options, Switch, netns, run};
+use units::{Dur, HostId, Rate, Time};
+use wire::frame::address;
+
+const SENDERS: u32 = 7;
+const LINK: LinkSpec = LinkSpec { rate: Rate(1_000_000_000), delay: Dur(1) };
+const SWITCH: Node = Node::Switch(Tier::Tor, 0);
+const PREFIX: &str = "witness";
+/// Of IPv4 and TCP, with its timestamps.
+const HEADERS: u64 = 20 + 20 + 12;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let usage = "witness CONGESTION_CONTROL BYTES MTU ROUNDS";
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [control, size, mtu, rounds] = args.as_slice() else { return Err(usage.into()) };
+    let (size, mtu, rounds): (u64, u64, u32) = (size.parse()?, mtu.parse()?, rounds.parse()?);
+    let topology = Arc::new(Topology::star(SENDERS + 1, LINK)?);
+    netns::up(PREFIX, &topology, u32::try_from(mtu)?)?;
+    let stop = AtomicBool::new(false);
+    let done = std::thread::scope(|scope| {
+        let switch = scope.spawn(|| switch(&topology, &stop));
+        let done = (0..rounds).try_for_each(|_| {
+            let took = incast(control, size)?;
+            let packets = size.div_ceil(mtu - HEADERS);
+            let wire = u64::from(SENDERS) * (size + packets * HEADERS);
+            let least = LINK.rate.serialise(wire).as_s_f64();
+            println!("{control} {size} B, MTU {mtu}: {:.1} us, {:.3}", took * 1e6, took / least);
+            Ok::<(), Box<dyn Error>>(())
+        });
+        stop.store(true, Ordering::Relaxed);
+        let _ = switch.join();
+        done
+    });
+    netns::down(&netns::there(PREFIX))?;
+    done
+}
+
+fn switch(topology: &Arc<Topology>, stop: &AtomicBool) {
+    let queue = DropTailSpec { capacity: Capacity::Bytes(64_000), ecn_threshold: None };
+    let config = config(queue.into());
+    let inside = || {
+        let ports = (0..=SENDERS).map(|n| Interface::open(&format!("p{n}")));
+        let mut ports = ports.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+        let mut switch = Switch::new(topology, &config, SWITCH).map_err(|e| e.to_string())?;
+        let options = Options { harm: Harm::default(), seed: 1, start: SystemTime::now() };
+        let go_on = |_: &Switch, _: &_| !stop.load(Ordering::Relaxed);
+        let totals = run(&mut switch, &mut ports, options, go_on).map_err(|e| e.to_string())?;
+        let dropped: u64 = switch.counters().map(|c| c.dropped).sum();
+        println!("{dropped} dropped, {totals:?}");
+        Ok::<(), String>(())
+    };
+    match netns::within(&netns::name(PREFIX, SWITCH), inside) {
+        Ok(Ok(())) => {}
+        other => eprintln!("{other:?}"),
+    }
+}
+
+/// One round: seconds from the first byte that may be sent to the last one received.
+fn incast(control: &str, size: u64) -> Result<f64, Box<dyn Error>> {
+    let at = SocketAddr::from((address(HostId(0)), 5_000));
+    let inside = |n: u32| netns::name(PREFIX, Node::Host(n));
+    let listener = netns::within(&inside(0), || TcpListener::bind(at))??;
+    let begin = Barrier::new(SENDERS as usize + 1);
+    std::thread::scope(|scope| {
+        let (begin, listener) = (&begin, &listener);
+        let sender = |n: u32| {
+            let connect = || {
+                let file = "/proc/sys/net/ipv4/tcp_congestion_control";
+                std::fs::write(file, control)?;
+                TcpStream::connect(at)
+            };
+            scope.spawn(move || {
+                let stream = netns::within(&inside(n), connect);
+                begin.wait();
+                let mut stream = stream.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+                stream.write_all(&vec![7; size as usize]).map_err(|e| e.to_string())
+            })
+        };
+        let senders: Vec<_> = (1..=SENDERS).map(sender).collect();
+        let streams = (0..SENDERS).map(|_| listener.accept().map(|(stream, _)| stream));
+        let streams = streams.collect::<Result<Vec<TcpStream>, _>>()?;
+        begin.wait();
+        let start = Instant::now();
+        let read = |mut stream: TcpStream| scope.spawn(move || stream.read_to_end(&mut Vec::new()));
+        let readers: Vec<_> = streams.into_iter().map(read).collect();
+        for reader in readers {
+            let read = reader.join().map_err(|_| "a reader panicked")??;
+            assert_eq!(read as u64, size);
+        }
+        let took = start.elapsed().as_secs_f64();
+        for sender in senders {
+            sender.join().map_err(|_| "a sender panicked")??;
+        }
+        Ok(took)
+    })
+}
+
+/// A fabric with such queues; of the rest the switch looks at seed and routing alone.
+fn config(queue: queues::QueueSpec) -> Config {
+    Config {
+        seed: 1,
+        phase_seed: 1,
+        encapsulations: Vec::new(),
+        host_clock: fabric::HostClock::EXACT,
+        routing: Routing::Source,
+        queue,
+        queues_at: Vec::new(),
+        buffer: None,
+        pfc: fabric::PfcSpec::default(),
+        telemetry: false,
+        faults: Vec::new(),
+        reroute_after: Dur::ZERO,
+        events: fabric::Events::Wheel,
+        departures: fabric::Departures::Lazy,
+        threads: fabric::Threads::Fixed(1),
+        grid: Dur::from_ms(1),
+        limit: Time::NEVER,
+        open_limit: u64::MAX,
+        window: (Time::ZERO, Time::NEVER),
+        sample_every: None,
+        rtts: false,
+        packet_life: Dur::MAX,
+        check: false,
+    }
+}
