@@ -134,7 +134,7 @@ fn what_no_hardware_is_made_of_is_refused() {
     let out = dir.path().join("design");
     let path = out.to_str().unwrap();
     for (args, parts) in [
-        (&["p4/homa.p4", "--rate", "400Gbps"][..], &["one every 5", "homa_rules.p4:126"][..]),
+        (&["p4/homa.p4", "--rate", "800Gbps"][..], &["one every 4", "homa_rules.p4:126"][..]),
         (&["p4/homa.p4", "--rate", "0Gbps"], &["a link has some rate"]),
         (&["p4/ndp_switch.p4", "--set", "rx_messages=16"], &["rx_messages", "memory"]),
         (&["p4/ndp_switch.p4", "--set", "places=100"], &["places", "a power of two"]),
@@ -218,7 +218,7 @@ fn a_trace_that_is_none_is_refused() {
 /// specs/nanotransport.md#1: below 100 bytes of state for a message.
 #[test]
 fn a_report_without_tools() {
-    for (args, spacing) in [(&["p4/ndp.p4"][..], 2), (&["p4/homa.p4", "--constant", "TRIM=1"], 5)] {
+    for (args, spacing) in [(&["p4/ndp.p4"][..], 2), (&["p4/homa.p4", "--constant", "TRIM=1"], 4)] {
         let output = rtl(&[&["report"], args, &["--no-synthesis", "--json"]].concat());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
