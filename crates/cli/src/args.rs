@@ -180,10 +180,11 @@ pub(crate) enum Rtl {
 pub(crate) struct Hardware {
     #[command(flatten)]
     pub(crate) program: P4Program,
-    /// Change a size or a time of the NIC, by its key of scenarios: --set rx_messages=128
+    /// Change a size or a time of the NIC, by its key of scenarios: --set rx_messages=128; of a
+    /// switch's port: memory, weights, places
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "pipelines")]
     pub(crate) sets: Vec<String>,
-    /// Only the pipelines, as modules; of a program for a switch port this is all there is
+    /// Only the pipelines, as modules
     #[arg(long)]
     pub(crate) pipelines: bool,
     /// The link that the design has to keep up with, two of the shortest frames back to back
@@ -204,6 +205,9 @@ fn some_rate(text: &str) -> Result<Rate, String> {
 pub(crate) struct RtlBuild {
     #[command(flatten)]
     pub(crate) hardware: Hardware,
+    /// The NIC with its bytes: frames and messages go in and out as beats of 64 bytes
+    #[arg(long, conflicts_with = "pipelines")]
+    pub(crate) bytes: bool,
     /// Where the design goes: a directory that is not there, or is empty
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
@@ -213,6 +217,10 @@ pub(crate) struct RtlBuild {
 pub(crate) struct RtlCosim {
     #[command(flatten)]
     pub(crate) hardware: Hardware,
+    /// The NIC with its bytes, which are compared, too: a third of the packets at a beat a cycle, a
+    /// third at the pace of their links, a third where everybody stops now and then
+    #[arg(long, conflicts_with_all = ["pipelines", "replay"])]
+    pub(crate) bytes: bool,
     /// Packets that the design is given; of pipelines alone, each pipeline
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) packets: u64,

@@ -12,7 +12,8 @@ use p4::state::State;
 use rtl::nic::{Nic, NicError};
 use rtl::pipelines::Pipelines;
 use rtl::sim::Design;
-use scenario::{Diagnostic, Error, check_rate, nic_config, protocols};
+use rtl::switch::{APART, Sizes, SwitchError, SwitchPort};
+use scenario::{Diagnostic, Error, check_rate, nic_config, port_sizes, protocols};
 
 use crate::args::Hardware;
 use crate::p4::{apart, compile, enter, hardware_of};
@@ -30,17 +31,21 @@ struct Made {
 }
 
 enum What {
-    /// A whole NIC.
+    /// A whole NIC, or its control path.
     Nic(Box<(Nic, Config)>),
+    /// The port of a switch.
+    Port(Box<(SwitchPort, Sizes)>),
     /// The pipelines alone.
     Pipelines(Pipelines),
 }
 
-/// The architecture of whole NICs.
+/// The architectures of NICs and of switches' ports.
 const NANO_NIC: &str = "NanoNic";
+const SWITCH_PORT: &str = "SwitchPort";
 
 impl Made {
-    fn new(args: &Hardware) -> Result<Self, Error> {
+    /// With its bytes, if it is a NIC's and they are wanted.
+    fn new(args: &Hardware, with_bytes: bool) -> Result<Self, Error> {
         let mut state = compile(&args.program)?;
         if let Some(entries) = &args.program.entries {
             enter(entries, &mut state)?;
@@ -54,14 +59,18 @@ impl Made {
                 error.hint(format!("{name}: packets {why}; shorten that, or say a lower --rate"))
             })?;
         }
-        let what = if args.pipelines || program.architecture != NANO_NIC {
-            check_no_sets(&program, &args.sets)?;
-            What::Pipelines(Pipelines::new(&program, &state).map_err(|why| unsupported(&why))?)
-        } else {
-            let config = nic_config(&program, &args.sets)
-                .map_err(|error| if calls_flows(&program) { error.hint(ALONE) } else { error })?;
-            let nic = rtl::nic::build(&program, &state, &config).map_err(|why| no_nic(&why))?;
-            What::Nic(Box::new((nic, config)))
+        let what = match program.architecture.as_str() {
+            NANO_NIC if !args.pipelines => nic_of(args, &program, &state, with_bytes)?,
+            SWITCH_PORT if !args.pipelines => {
+                refuse(with_bytes.then_some("--bytes"), &program)?;
+                port_of(args, &program, &state)?
+            }
+            _ => {
+                refuse(with_bytes.then_some("--bytes"), &program)?;
+                refuse(args.sets.first().map(|_| "--set"), &program)?;
+                let pipelines = Pipelines::new(&program, &state);
+                What::Pipelines(pipelines.map_err(|why| unsupported(&why))?)
+            }
         };
         Ok(Self { state, spacings, what })
     }
@@ -79,7 +88,7 @@ impl Made {
     fn protocols(&self) -> Vec<u8> {
         match &self.what {
             What::Nic(made) => made.1.protocols.clone(),
-            What::Pipelines(_) => protocols(self.program()).unwrap_or_default(),
+            What::Port(_) | What::Pipelines(_) => protocols(self.program()).unwrap_or_default(),
         }
     }
 
@@ -87,6 +96,7 @@ impl Made {
     fn texts(&self) -> Vec<(String, String)> {
         match &self.what {
             What::Nic(made) => made.0.texts(),
+            What::Port(made) => made.0.texts(),
             What::Pipelines(pipelines) => pipelines.texts(),
         }
     }
@@ -95,21 +105,45 @@ impl Made {
     fn ports(&self) -> Design {
         match &self.what {
             What::Nic(made) => made.0.ports(),
+            What::Port(made) => made.0.ports(),
             What::Pipelines(pipelines) => pipelines.ports(),
         }
     }
 }
 
-/// Sizes and times are those of a NIC.
-fn check_no_sets(program: &Program, sets: &[String]) -> Result<(), Error> {
-    let Some(set) = sets.first() else { return Ok(()) };
+/// An option of designs that this program is none of.
+fn refuse(option: Option<&str>, program: &Program) -> Result<(), Error> {
+    let Some(option) = option else { return Ok(()) };
     let what = &program.architecture;
-    let error = format!("--set {set}: a program for `{what}` has no NIC around its pipelines");
+    let error = format!("{option}: a program for `{what}` has no NIC around its pipelines");
     Err(Diagnostic::new(error).hint("leave it out; --constant changes the program").into())
 }
 
+fn nic_of(
+    args: &Hardware,
+    program: &Arc<Program>,
+    state: &State,
+    with_bytes: bool,
+) -> Result<What, Error> {
+    let config = nic_config(program, &args.sets)
+        .map_err(|error| if calls_flows(program) { error.hint(ALONE) } else { error })?;
+    let build = if with_bytes { rtl::nic::data::build } else { rtl::nic::build };
+    let nic = build(program, state, &config).map_err(|why| no_nic(&why))?;
+    Ok(What::Nic(Box::new((nic, config))))
+}
+
+fn port_of(args: &Hardware, program: &Program, state: &State) -> Result<What, Error> {
+    check_rate(args.rate, APART.into())?;
+    let sizes = port_sizes(&args.sets)?;
+    let port = rtl::switch::build(program, state, &sizes).map_err(|why| match why {
+        SwitchError::Unsupported(why) => unsupported(&why),
+        _ => Diagnostic::new(why.to_string()).hint(ALONE).into(),
+    })?;
+    Ok(What::Port(Box::new((port, sizes))))
+}
+
 /// What to do where a whole NIC is not possible.
-const ALONE: &str = "--pipelines makes its pipelines as modules, without a NIC around them";
+const ALONE: &str = "--pipelines makes its pipelines as modules, without anything around them";
 
 /// Windows and paces by flow have no block.
 fn calls_flows(program: &Program) -> bool {

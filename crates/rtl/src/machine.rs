@@ -213,8 +213,8 @@ impl Circuit {
         frame::read(&headers, self.config.priorities, slot).is_ok()
     }
 
-    /// Packets that the program refuses or leaves to software, which is not here; and what peers say
-    /// has arrived that was never sent.
+    /// Packets that the program refuses or leaves to software, which is not here; and what peers
+    /// say has arrived that was never sent.
     fn reject(&mut self, outputs: &Record, fx: &mut Effects) {
         let get = |port| self.get(outputs, port);
         if get("refused_o") == 1 {

@@ -13,9 +13,10 @@ use crate::{Ended, say};
 
 /// `trimline rtl build PROGRAM --out DIR`.
 pub(crate) fn build(args: &RtlBuild) -> Ended {
-    let made = Made::new(&args.hardware)?;
+    let made = Made::new(&args.hardware, args.bytes)?;
     let files = match &made.what {
         What::Nic(nic) => package::of_nic(made.program(), &nic.0, &nic.1),
+        What::Port(port) => package::of_switch(made.program(), &port.0),
         What::Pipelines(pipelines) => package::of_pipelines(made.program(), pipelines),
     };
     check_free(&args.out)?;

@@ -1,8 +1,10 @@
 //! `trimline rtl cosim`: a design beside the model of it. Of what differs it leaves the shortest
 //! inputs, a waveform, and the commands that repeat it.
 
+mod bytes;
 mod nic;
 mod pipelines;
+mod switch;
 
 use std::fs;
 use std::path::Path;
@@ -30,10 +32,12 @@ const NO_TRACE: &str = "--replay wants a trace.json that `trimline rtl cosim` ha
 
 /// `trimline rtl cosim PROGRAM`.
 pub(crate) fn cosim(args: &RtlCosim, progress: args::Progress) -> Ended {
-    let made = Made::new(&args.hardware)?;
+    let made = Made::new(&args.hardware, args.bytes)?;
     let run = Run { args, made: &made, progress };
     match &made.what {
+        What::Nic(nic) if args.bytes => bytes::beside(&run, &nic.1),
         What::Nic(nic) => nic::beside(&run, &nic.1),
+        What::Port(port) => switch::beside(&run, (&port.0, &port.1)),
         What::Pipelines(pipelines) => pipelines::beside(&run, pipelines),
     }
 }
@@ -81,7 +85,16 @@ impl Run<'_> {
         self.args.hardware.program.file.display().to_string()
     }
 
-    /// The program, and of what.
+    /// A mismatch of which nothing is left but the way to it.
+    fn differs(&self, why: &str) -> Error {
+        let RtlCosim { hardware, packets, seed, spaced, bytes, .. } = self.args;
+        let mut again = format!("{} --packets {packets} --seed {seed}", command(hardware));
+        again += if *spaced { " --spaced" } else { "" };
+        again += if *bytes { " --bytes" } else { "" };
+        Error::Run { what: format!("{}: {why}", self.title()), hint: format!("again: {again}") }
+    }
+
+    /// The program, and which draws.
     fn title(&self) -> String {
         format!("{}, seed {}", self.name(), self.args.seed)
     }

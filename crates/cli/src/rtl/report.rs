@@ -82,7 +82,7 @@ struct Slowest {
 
 /// `trimline rtl report PROGRAM`.
 pub(crate) fn report(args: &RtlReport) -> Ended {
-    let made = Made::new(&args.hardware)?;
+    let made = Made::new(&args.hardware, false)?;
     let synthesis = match args.no_synthesis {
         true => Err("--no-synthesis".to_owned()),
         false => synthesis(&made)?,
@@ -142,7 +142,7 @@ fn nic(made: &Made) -> Option<Nic> {
 
 /// Area and clock, or why they are skipped.
 fn synthesis(made: &Made) -> Result<Result<Synthesis, String>, Error> {
-    if matches!(made.what, What::Pipelines(_)) {
+    if !matches!(made.what, What::Nic(_)) {
         return Ok(Err("of whole NICs alone".into()));
     }
     let tools = match SynthTools::find() {

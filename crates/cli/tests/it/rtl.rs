@@ -48,7 +48,10 @@ fn designs_are_whole() {
         ("hpcc.p4", &["--pipelines"], "pipelines"),
         ("swift.p4", &["--pipelines"], "pipelines"),
         ("dcqcn.p4", &["--pipelines"], "pipelines"),
-        ("ndp_switch.p4", &[], "pipelines"),
+        ("ndp_switch.p4", &["--pipelines"], "pipelines"),
+        ("ndp_switch.p4", &["--set", "memory=80KB"], "switch_port"),
+        ("ndp.p4", &["--bytes"], "nic_data"),
+        ("homa.p4", &["--constant", "TRIM=true", "--bytes"], "nic_data"),
     ] {
         let file = format!("p4/{program}");
         let (_dir, out, said) = build(&[&[file.as_str()], more].concat());
@@ -63,7 +66,7 @@ fn designs_are_whole() {
         }
         let page = text(&out, "PORTS.md");
         let must_say =
-            |line: &&str| line.contains(" in |") || top == "nic" && line.contains(" out |");
+            |line: &&str| line.contains(" in |") || top != "pipelines" && line.contains(" out |");
         for row in page.lines().filter(|line| line.starts_with("| `")).filter(must_say) {
             assert!(!row.ends_with("|  |  |"), "{program}: nothing is said of {row}");
         }
@@ -94,12 +97,18 @@ fn the_example_runs() {
         println!("the example skipped: it needs make rtl-setup and TRIMLINE_RTL_MUTANTS=1");
         return;
     }
-    for args in [&["p4/ndp_homa.p4"][..], &["p4/hpcc.p4", "--pipelines"]] {
+    for (args, tests) in [
+        (&["p4/ndp_homa.p4"][..], 2),
+        (&["p4/ndp_homa.p4", "--bytes"], 2),
+        (&["p4/hpcc.p4", "--pipelines"], 2),
+        (&["p4/ndp_switch.p4"], 1),
+    ] {
+        let passed = format!("{tests} of {tests} tests passed");
         let (_dir, out, _) = build(args);
         let mut run = std::process::Command::new(&python);
         let output = run.arg("cocotb/run.py").current_dir(&out).output().unwrap();
         let said = said(&output);
-        assert!(output.status.success() && said.contains("2 of 2 tests passed"), "{said}");
+        assert!(output.status.success() && said.contains(&passed), "{said}");
     }
 }
 
@@ -125,9 +134,13 @@ fn what_no_hardware_is_made_of_is_refused() {
     let out = dir.path().join("design");
     let path = out.to_str().unwrap();
     for (args, parts) in [
-        (&["p4/homa.p4", "--rate", "400Gbps"][..], &["one every 5", "homa_rules.p4:126"][..]),
+        (&["p4/homa.p4", "--rate", "800Gbps"][..], &["one every 4", "homa_rules.p4:126"][..]),
         (&["p4/homa.p4", "--rate", "0Gbps"], &["a link has some rate"]),
-        (&["p4/ndp_switch.p4", "--set", "rx_messages=16"], &["has no NIC", "--constant"]),
+        (&["p4/ndp_switch.p4", "--set", "rx_messages=16"], &["rx_messages", "memory"]),
+        (&["p4/ndp_switch.p4", "--set", "places=100"], &["places", "a power of two"]),
+        (&["p4/ndp_switch.p4", "--set", "weights=[1, 0]"], &["a weight for each", "two to eight"]),
+        (&["p4/ndp_switch.p4", "--bytes"], &["has no NIC", "leave it out"]),
+        (&["p4/hpcc.p4", "--pipelines", "--set", "rx_messages=16"], &["cannot be used with"]),
         (&["p4/hpcc.p4"], &["set_flow", "--pipelines"]),
         (&["p4/kv_cache.p4"], &["no block of hardware", "--pipelines"]),
         (&["p4/ndp.p4", "--set", "rx_messages=12"], &["12", "powers of two", "--set"]),
@@ -174,6 +187,8 @@ fn written(trace: &str) -> String {
 /// Without a word about tools: a trace is read before anything is built.
 #[test]
 fn a_trace_that_is_none_is_refused() {
+    let output = rtl(&["cosim", "p4/ndp_switch.p4", "--spaced"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
     let (ndp, switch) = (&["p4/ndp.p4"][..], &["p4/ndp_switch.p4", "--pipelines"][..]);
     let arrival = r#"{"pipeline": "arrival", "fields": [], "packets": []}"#;
     let nowhere = r#"{"pipeline": "nowhere", "fields": [], "packets": []}"#;
@@ -203,7 +218,7 @@ fn a_trace_that_is_none_is_refused() {
 /// specs/nanotransport.md#1: below 100 bytes of state for a message.
 #[test]
 fn a_report_without_tools() {
-    for (args, spacing) in [(&["p4/ndp.p4"][..], 2), (&["p4/homa.p4", "--constant", "TRIM=1"], 5)] {
+    for (args, spacing) in [(&["p4/ndp.p4"][..], 2), (&["p4/homa.p4", "--constant", "TRIM=1"], 4)] {
         let output = rtl(&[&["report"], args, &["--no-synthesis", "--json"]].concat());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

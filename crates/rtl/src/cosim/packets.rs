@@ -40,9 +40,9 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// `count` packets of a plan with one of these IP protocols, if any: Ethernet, IPv4 and bytes of
-    /// a transport header, now and then cut off or not quite right; half of them almost like the one
-    /// before, so that they meet at what they have in common.
+    /// `count` packets of a plan with one of these IP protocols, if any: Ethernet, IPv4 and bytes
+    /// of a transport header, now and then cut off or not quite right; half of them almost like
+    /// the one before, so that they meet at what they have in common.
     #[must_use]
     pub fn draw(pipeline: &ir::Pipeline, protocols: &[u8], plan: Plan, count: u64) -> Self {
         let stream = Draw::new(plan.seed, DRAWS, 0);

@@ -239,7 +239,8 @@ impl Model {
         self.draw.bits(DRAWS, self.drawn)
     }
 
-    /// Ethernet, IPv4 and the beginning of a transport header, NDP's as a rule; some of it anything.
+    /// Ethernet, IPv4 and the beginning of a transport header, NDP's as a rule; some of it
+    /// anything.
     fn frame(&mut self) -> Vec<u8> {
         let mut frame: Vec<u8> = (0..64).map(|_| self.below(256) as u8).collect();
         if self.below(20) != 0 {

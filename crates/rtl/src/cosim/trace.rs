@@ -144,7 +144,8 @@ impl Trace {
         trace
     }
 
-    /// Whether a NIC of `config` can be given it, whose packets are `spacing` cycles apart at least.
+    /// Whether a NIC of `config` can be given it, whose packets are `spacing` cycles apart at
+    /// least.
     ///
     /// # Errors
     /// What it cannot be given.

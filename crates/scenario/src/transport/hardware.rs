@@ -7,13 +7,16 @@ use nic::nano::config::Config;
 use nic::nano::endpoint::{Nano, ProgramError};
 use p4::interp::Machine;
 use p4::ir;
+use rtl::switch::Sizes;
 use units::{Dur, Rate};
 
 use super::nic::config_of;
 use super::too_close;
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
+use crate::key::keys;
 use crate::reader::Reader;
+use crate::value::Size32;
 
 /// What keys say where no `--set` does: the sizes and times of the prototype, by the clocked law.
 const USUAL: &str = "preset = \"firesim\"\nclocked = true\npriorities = 8\n";
@@ -46,6 +49,46 @@ pub fn nic_config(program: &Arc<ir::Program>, sets: &[String]) -> Result<Config,
     })?;
     table.finish()?;
     Ok(config)
+}
+
+/// The same of a switch's port: two queues, of which one is served ten times as often.
+const USUAL_PORT: &str = "weights = [10, 1]\nmemory = \"144KB\"\nplaces = 1024\n";
+
+/// The port of a switch that hardware is made of.
+#[derive(Default)]
+struct Port {
+    weights: Vec<u8>,
+    memory: u32,
+    places: u32,
+}
+
+keys! { PORT: Port {
+    weights: Vec<u8>, "a queue for each, and the packets of it that are served per round";
+    memory: Size32 [Size32(1)..=Size32(1 << 30)], "bytes that a port holds";
+    places: u32 [2..=1 << 16], "packets that each queue holds, a power of two";
+}}
+
+/// Sizes of a switch's port: the usual ones, but for what `sets` say (`memory=72KB`).
+///
+/// # Errors
+/// An unknown key or a value that no port has.
+pub fn port_sizes(sets: &[String]) -> Result<Sizes, Diagnostic> {
+    let mut document = Document::parse("the port", USUAL_PORT)?;
+    sets.iter().try_for_each(|edit| document.set(edit))?;
+    let mut table = Reader::new(&document.root, &document.root.at, "the port")?;
+    let mut port = Port::default();
+    table.all_keys(PORT, &mut port)?;
+    let Port { weights, memory, places } = port;
+    if !places.is_power_of_two() {
+        let message = format!("`places` is {places}: a queue of hardware has a power of two");
+        return table.fail("places", message, "not this", "such as 1024");
+    }
+    if !(2..=8).contains(&weights.len()) || weights.contains(&0) {
+        let error = table.error("weights", "a weight for each of the queues", "not these");
+        return Err(error.hint("two to eight numbers from 1 to 255, such as [10, 1]"));
+    }
+    table.finish()?;
+    Ok(Sizes { weights, places, memory })
 }
 
 /// The protocols that the program of a NIC writes into its packets.

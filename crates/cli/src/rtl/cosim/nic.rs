@@ -37,17 +37,11 @@ impl Beside<'_> {
     }
 
     fn runs(&self) -> Runs {
-        let mut machine = Machine::new(Arc::clone(self.made().program()));
-        *p4::program::Program::<nic::nano::externs::Units>::state(&mut machine) =
-            self.made().state.clone();
-        Box::new(machine)
+        runs(self.made())
     }
 
     fn traffic(&self) -> Result<Traffic, Error> {
-        let runs = || self.runs();
-        let (seed, spacing) = (self.run.args.seed, self.made().spacing());
-        let plan = Plan { seed, spacing, is_dense: !self.run.args.spaced };
-        Traffic::new(self.made().program(), &runs, self.config, plan).map_err(|why| no_model(&why))
+        traffic(self.run, self.config)
     }
 
     fn compare(&self) -> Ended {
@@ -152,6 +146,20 @@ impl Beside<'_> {
             }
         }
     }
+}
+
+fn runs(made: &Made) -> Runs {
+    let mut machine = Machine::new(Arc::clone(made.program()));
+    *p4::program::Program::<nic::nano::externs::Units>::state(&mut machine) = made.state.clone();
+    Box::new(machine)
+}
+
+/// What a NIC is given: drawn.
+pub(super) fn traffic(run: &Run<'_>, config: &Config) -> Result<Traffic, Error> {
+    let (seed, spacing) = (run.args.seed, run.made.spacing());
+    let plan = Plan { seed, spacing, is_dense: !run.args.spaced };
+    let runs = || runs(run.made);
+    Traffic::new(run.made.program(), &runs, config, plan).map_err(|why| no_model(&why))
 }
 
 fn no_model(why: &ProgramError) -> Error {
