@@ -388,8 +388,13 @@ impl Packetization {
         }
     }
 
-    /// A name that a packet could say: mostly of a message that lives.
-    fn name(&mut self) -> (u16, u16) {
+    /// A name that a packet could say: mostly of a message that lives, often of the one that has
+    /// `begun` in this cycle.
+    fn name(&mut self, begun: Option<usize>) -> (u16, u16) {
+        let begun = begun.and_then(|id| self.messages[id]).filter(|_| self.rng.one_in(4));
+        if let Some(Message { meta, .. }) = begun {
+            return (meta.tx_msg_id, meta.src_context);
+        }
         // Often of one whose timer fires in this cycle.
         let looked_at = look(self.now, self.sizes.ids).and_then(|id| self.messages[id]);
         let late = looked_at.filter(|message| message.deadline <= self.now);
@@ -427,6 +432,7 @@ impl Packetization {
     fn packet(
         &mut self,
         [name, second, third]: [(u16, u16); 3],
+        begun: Option<usize>,
         inputs: &mut Values<'_>,
         outputs: &mut Values<'_>,
     ) {
@@ -436,7 +442,7 @@ impl Packetization {
         let name = if self.rng.one_in(4) { second } else { name };
         self.deliver(name, inputs, outputs);
         let name = if self.rng.one_in(4) { third } else { name };
-        self.credit(name, inputs);
+        self.credit(name, begun, inputs);
     }
 
     fn deliver(&mut self, name: (u16, u16), inputs: &mut Values<'_>, outputs: &mut Values<'_>) {
@@ -467,9 +473,11 @@ impl Packetization {
         }
     }
 
-    fn credit(&mut self, name: (u16, u16), inputs: &mut Values<'_>) {
+    fn credit(&mut self, name: (u16, u16), begun: Option<usize>, inputs: &mut Values<'_>) {
+        // Often that of a message that begins in this cycle.
+        let seldom = if begun.is_some() && self.named(name) == begun { 2 } else { self.busy[2] };
         let (valid, rtx, update) =
-            (self.rng.one_in(self.busy[2]), self.rng.one_in(2), self.rng.one_in(2));
+            (self.rng.one_in(seldom), self.rng.one_in(2), self.rng.one_in(2));
         let offset = match self.rng.below(4) {
             0 => self.rng.next() as u8,
             _ => self.rng.below(20) as u8,
@@ -479,7 +487,7 @@ impl Packetization {
             0 => self.rng.next() as u16,
             1 => self.rng.below(70) as u16,
             // Less than there was: one that another has overtaken.
-            2..6 => self.rng.below(u64::from(had) + 1) as u16,
+            2..8 => self.rng.below(u64::from(had) + 1) as u16,
             // A little more, as receivers do.
             _ => had as u16 + self.rng.below(4) as u16,
         };
@@ -549,7 +557,7 @@ impl Model for Packetization {
         self.arbiter(inputs, outputs);
         let begun = self.submit(inputs, outputs);
         // What is drawn may be cancelled before it comes to that.
-        let names = [(); 3].map(|()| self.name());
+        let names = [(); 3].map(|()| self.name(begun));
         let id = self.rng.below(self.sizes.ids as u64) as usize;
         let id = begun.filter(|_| self.rng.one_in(4)).unwrap_or(id);
         let cancel = self.rng.one_in(if begun == Some(id) { 4 } else { 60 });
@@ -558,7 +566,7 @@ impl Model for Packetization {
         if cancel {
             self.free(id);
         }
-        self.packet(names, inputs, outputs);
+        self.packet(names, begun, inputs, outputs);
         self.timeout(outputs);
         self.now += 1;
     }
