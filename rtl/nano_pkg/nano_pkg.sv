@@ -51,6 +51,19 @@ package nano_pkg;
     return set & ~behind;
   endfunction
 
+  // Whether a set has more than one packet: spans of one, two, four ... packets that have any, and
+  // more than one.
+  function automatic logic has_more(bitmap_t set);
+    bitmap_t any, more;
+    any  = set;
+    more = '0;
+    for (int unsigned span = 1; span < PacketsMax; span *= 2) begin
+      more |= (more >> span) | (any & (any >> span));
+      any  |= any >> span;
+    end
+    return more[0];
+  endfunction
+
   // The index of the first packet of a set; 63 for none. Halves are looked at one after another.
   function automatic logic [5:0] first_of(bitmap_t set);
     logic [63:0] rest;

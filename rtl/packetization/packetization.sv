@@ -1,6 +1,10 @@
 // Packetization's control: messages that are being sent, which of their packets may go, must go
 // again, or have arrived (docs/nic.md, rules 5 to 15; C3, C4, C8).
 //
+// Which packet the arbiter takes is known late. What depends on it and has far to go (whether a
+// descriptor leaves, a message is whole, has moved) is found for the first packet of each queue
+// at once, and the queue is chosen at the end.
+//
 // In a cycle, one after another: the arbiter takes a packet, and stale descriptors leave; a message
 // is submitted; one is cancelled; packets are delivered; credit comes; a timer fires. What the
 // arbiter is offered is what the cycles before have left.
@@ -167,8 +171,10 @@ module packetization import nano_pkg::*; #(
   logic              push_init, push_credit, push_timeout;
   descriptor_t       pushed [Queues];
   descriptor_t       pushed_init, pushed_credit, pushed_timeout;
-  // What has been sent of the front, what is left of it, and the first of that.
+  // What has been sent of the front, what is left of it, the first of that, and whether there is
+  // no other.
   bitmap_t           begun_q [Queues], left [Queues], first [Queues];
+  logic [Queues-1:0] last;
 
   assign push            = {push_timeout, push_credit, push_init};
   assign pushed[Init]    = pushed_init;
@@ -188,31 +194,30 @@ module packetization import nano_pkg::*; #(
     assign alive[q] = any[q] && !has_stale_q[q][front[q].id];
     assign left[q]  = front[q].pkts & ~begun_q[q];
     assign first[q] = lowest(left[q]);
+    assign last[q]  = !has_more(left[q]);
   end
 
   // The first queue whose front is alive, and the packet there.
   id_t     chosen_id;
   bitmap_t chosen_pkt;
-  logic    chosen_rtx, chosen_last;
+  logic    chosen_rtx;
   always_comb begin
-    chosen_id   = '0;
-    chosen_rtx  = 1'b0;
-    chosen_pkt  = '0;
-    chosen_last = 1'b0;
-    taken       = '0;
+    chosen_id  = '0;
+    chosen_rtx = 1'b0;
+    chosen_pkt = '0;
+    taken      = '0;
     for (int unsigned q = Queues; q > 0; q--) begin
       if (alive[q-1]) begin
-        chosen_id   = front[q-1].id;
-        chosen_rtx  = front[q-1].is_rtx;
-        chosen_pkt  = first[q-1];
-        chosen_last = left[q-1] == first[q-1];
-        taken       = Queues'(take_i) << (q - 1);
+        chosen_id  = front[q-1].id;
+        chosen_rtx = front[q-1].is_rtx;
+        chosen_pkt = first[q-1];
+        taken      = Queues'(take_i) << (q - 1);
       end
     end
   end
   assign has_data_o = alive != '0;
   // A front that is stale leaves, too.
-  assign pop = (taken & {Queues{chosen_last}}) | (any & ~alive);
+  assign pop = (taken & last) | (any & ~alive);
 
   always_comb begin
     packet_o = '0;
@@ -392,7 +397,6 @@ module packetization import nano_pkg::*; #(
 
   // All others, and of these the one whose timer is looked at.
   stepped_t [Ids-1:0] all_stepped;
-  ids_t               whole;
   bitmap_t            credit_sends, known_sends;
   id_t                looked_id;
   stepped_t           looked;
@@ -410,7 +414,6 @@ module packetization import nano_pkg::*; #(
     looked_d    = '0;
     for (int unsigned i = 0; i < Ids; i++) begin
       all_stepped[i] = stepped(states_q[i], steps_of(id_t'(i)), credit_allows, credit_higher);
-      whole[i]       = delivered_id_q == id_t'(i) && all_stepped[i].state.undelivered == '0;
       known_sends |= all_stepped[i].sends;
       looked_d |= all_stepped[i].state & {$bits(state_t){next_id == id_t'(i)}};
     end
@@ -418,9 +421,26 @@ module packetization import nano_pkg::*; #(
     credit_sends = may_credit_new ? begun_stepped.sends : known_sends;
   end
 
+  // The packet that is taken is one that can have arrived.
+  bitmap_t remaining;
+  logic    whole;
+  always_comb begin
+    remaining = '0;
+    for (int unsigned i = 0; i < Ids; i++) begin
+      remaining |= states_q[i].undelivered & ~(delivered_pkts_q & states_q[i].sent)
+                   & {PacketsMax{delivered_id_q == id_t'(i)}};
+    end
+    whole = remaining == '0;
+    for (int unsigned q = 0; q < Queues; q++) begin
+      if (taken[q] && front[q].id == delivered_id_q) begin
+        whole |= (remaining & ~(first[q] & delivered_pkts_q)) == '0;
+      end
+    end
+  end
+
   logic cancels, delivered_whole, credits_known;
   assign cancels = cancel_valid_i && (live_q[cancel_id_i] || (submits && free_id == cancel_id_i));
-  assign delivered_whole = delivered_same_q && lives(delivered_id_q) && whole != '0;
+  assign delivered_whole = delivered_same_q && lives(delivered_id_q) && whole;
   // What is over with this very packet has nothing left that credit could send.
   assign credits_known = credit_same_q && lives(credit_id_q);
   assign pushed_credit = '{id: credit_id_q, pkts: credit_sends, is_rtx: credit_rtx_q};
@@ -428,16 +448,35 @@ module packetization import nano_pkg::*; #(
                                           || (credits_new && begun_stepped.sends != '0));
 
   // ---- Rule 15, of the message whose timer is looked at.
-  logic    due, fires, is_cancelled, times_out, is_last, gives_up, moved, stuck;
+  logic    due, fires, is_cancelled, times_out, is_last, gives_up, stuck;
   id_t     timeout_id;
-  bitmap_t repeats, timeout_send;
+  bitmap_t repeats, timeout_send, known;
+
+  // Whether it has sent a packet beyond those that were sent when its timer was started, and
+  // whether it has done that or one of its packets has arrived.
+  logic    beyond, moved, arrives;
+  bitmap_t news;
+  assign known   = below(packets_t'(looked_q.rtx_offset) + 7'd1);
+  assign arrives = delivered_same_q && delivered_id_q == looked_id;
+  assign news    = delivered_pkts_q & looked_q.undelivered & {PacketsMax{arrives}};
+  always_comb begin
+    beyond = looked_q.max_tx > looked_q.rtx_offset;
+    moved  = looked_q.progress || (news & looked_q.sent) != '0;
+    for (int unsigned q = 0; q < Queues; q++) begin
+      if (taken[q] && front[q].id == looked_id) begin
+        beyond |= (first[q] & ~known) != '0;
+        moved  |= (first[q] & news) != '0;
+      end
+    end
+    moved |= beyond;
+  end
+
   state_t  late, repeated;
   always_comb begin
     late          = looked.state;
-    moved         = late.max_tx > late.rtx_offset || late.progress;
     late.timeouts = moved ? '0 : late.timeouts + CountW'(1);
-    repeats       = below(packets_t'(late.rtx_offset) + 7'd1) & late.undelivered;
-    stuck         = repeats == '0 && late.max_tx <= late.rtx_offset && late.waiting == '0;
+    repeats       = known & late.undelivered;
+    stuck         = repeats == '0 && !beyond && late.waiting == '0;
     // A lost GRANT or PULL with everything acknowledged: no packet is left that could be answered.
     timeout_send    = Probe && stuck ? lowest(late.to_btx) : repeats;
     late.progress   = 1'b0;
@@ -447,7 +486,8 @@ module packetization import nano_pkg::*; #(
   // A message whose timer runs lives, so none that is submitted now can be meant.
   assign is_cancelled   = cancel_valid_i && cancel_id_i == looked_id;
   assign times_out      = due && !is_cancelled && !(delivered_whole && delivered_id_q == looked_id);
-  assign is_last        = MaxTimeouts != 0 && late.timeouts == CountW'(MaxTimeouts);
+  assign is_last        = MaxTimeouts != 0 && !moved
+                          && looked_q.timeouts == CountW'(MaxTimeouts - 1);
   assign gives_up       = times_out && is_last;
   assign pushed_timeout = '{id: looked_id, pkts: timeout_send & ~late.waiting, is_rtx: 1'b1};
   // Of a message of which all has arrived there is nothing to send.

@@ -125,7 +125,7 @@ fn what_no_hardware_is_made_of_is_refused() {
     let out = dir.path().join("design");
     let path = out.to_str().unwrap();
     for (args, parts) in [
-        (&["p4/homa.p4", "--rate", "400Gbps"][..], &["one every 5", "homa_rules.p4:126"][..]),
+        (&["p4/homa.p4", "--rate", "500Gbps"][..], &["one every 4", "homa_rules.p4:126"][..]),
         (&["p4/homa.p4", "--rate", "0Gbps"], &["a link has some rate"]),
         (&["p4/ndp_switch.p4", "--set", "rx_messages=16"], &["has no NIC", "--constant"]),
         (&["p4/hpcc.p4"], &["set_flow", "--pipelines"]),

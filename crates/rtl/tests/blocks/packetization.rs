@@ -54,7 +54,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new("packetization", "= counts_q[q][i] - count_t'(leaves);", "= counts_q[q][i];"),
     Mutant::new("packetization", "over[i] ? enters || fewer != '0", "over[i] ? fewer != '0"),
-    Mutant::new("packetization", "chosen_last = left[q-1] == first[q-1];", "chosen_last = 1'b1;"),
+    Mutant::new("packetization", "= !has_more(left[q]);", "= 1'b1;"),
     Mutant::new(
         "packetization",
         "          begun_q[q] <= '0;\n        end else if",
@@ -62,8 +62,8 @@ const MUTANTS: &[Mutant] = &[
     ),
     Mutant::new(
         "packetization",
-        "(taken & {Queues{chosen_last}}) | (any & ~alive);",
-        "(taken & {Queues{chosen_last}}) | (any & ~alive & {Queues{!take_i}});",
+        "(taken & last) | (any & ~alive);",
+        "(taken & last) | (any & ~alive & {Queues{!take_i}});",
     ),
     // The order of the queues.
     Mutant::new(
@@ -140,28 +140,20 @@ const MUTANTS: &[Mutant] = &[
     Mutant::new("packetization", "is_rtx: credit_rtx_q};", "is_rtx: 1'b0};"),
     // What a packet says counts for the message whose timer is looked at, too.
     Mutant::new("packetization", "stepped(looked_q, steps_of(looked_id),", "stepped(looked_q, '0,"),
+    Mutant::new("packetization", "moved  = looked_q.progress || (news", "moved  = (news"),
     Mutant::new(
         "packetization",
-        "late.max_tx > late.rtx_offset || late.progress;",
-        "late.max_tx > late.rtx_offset;",
+        "looked_q.timeouts == CountW'(MaxTimeouts - 1);",
+        "looked_q.timeouts == CountW'(MaxTimeouts);",
     ),
     Mutant::new(
         "packetization",
-        "late.timeouts == CountW'(MaxTimeouts);",
-        "late.timeouts == CountW'(MaxTimeouts - 1);",
+        "packets_t'(looked_q.rtx_offset) + 7'd1)",
+        "packets_t'(looked_q.rtx_offset))",
     ),
-    Mutant::new(
-        "packetization",
-        "packets_t'(late.rtx_offset) + 7'd1)",
-        "packets_t'(late.rtx_offset))",
-    ),
-    Mutant::new("packetization", "7'd1) & late.undelivered", "7'd1)"),
+    Mutant::new("packetization", "= known & late.undelivered;", "= known;"),
     Mutant::new("packetization", "Probe && stuck ? ", "1'b0 ? "),
-    Mutant::new(
-        "packetization",
-        "late.max_tx <= late.rtx_offset && late.waiting == '0;",
-        "late.max_tx <= late.rtx_offset;",
-    ),
+    Mutant::new("packetization", "!beyond && late.waiting == '0;", "!beyond;"),
     Mutant::new("packetization", "    late.progress   = 1'b0;", ""),
     Mutant::new(
         "packetization",
