@@ -105,7 +105,7 @@ fn spacings(hardware: &Hardware<'_>, program: &ir::Program) -> Ended {
     Ok(())
 }
 
-/// "5 cycles apart: granted.execute (homa_rules.p4:126) in cycle 2, ..."
+/// "4 cycles apart: granted.execute (homa_rules.p4:126) in cycle 2, ..."
 pub(crate) fn apart(program: &ir::Program, spacing: &ir::Spacing) -> String {
     let ends = spacing.between.iter().flatten().map(|end| {
         let at = |place| format!(" ({}:{})", file_of(program, place), place.line);

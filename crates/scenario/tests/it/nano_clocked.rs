@@ -36,7 +36,7 @@ fn what_a_circuit_cannot_have_is_refused() {
         ("tx_messages = 256", "200Gbps", ["`tx_messages` is 256", "128 at most"]),
         ("rx_messages = 256", "200Gbps", ["`rx_messages` is 256", "128 at most"]),
         ("ingress_cycles = 4", "200Gbps", ["`ingress_cycles` is 4", "5 at least"]),
-        ("", "400Gbps", ["every 4 cycles from a link of 400Gbps", "one every 5"]),
+        ("", "500Gbps", ["every 3 cycles from a link of 500Gbps", "one every 4"]),
     ];
     for program in PROGRAMS {
         for (key, rate, wanted) in cases {
@@ -51,8 +51,8 @@ fn what_a_circuit_cannot_have_is_refused() {
         let fault = "[[fault]]\nat = \"1us\"\nlink = \"tor 0 -> host 1\"\naction = \"rate\"";
         read(&format!("program = \"homa\"\n{fault}\nrate = \"{rate}\""), "200Gbps")
     };
-    let said = fault("400Gbps").err().unwrap_or_default();
-    assert!(said.contains("every 4 cycles") && said.contains("rate = \"400Gbps\""), "{said}");
+    let said = fault("500Gbps").err().unwrap_or_default();
+    assert!(said.contains("every 3 cycles") && said.contains("rate = \"500Gbps\""), "{said}");
     assert!(fault("100Gbps").is_ok());
     let circuit = "program = \"ndp\"\nbackend = \"rtl\"\nrtl_hosts = [0, 2]";
     let said = read(circuit, "200Gbps").err().unwrap_or_default();
