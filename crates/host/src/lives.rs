@@ -50,7 +50,7 @@ impl Lives {
         self.peers.get(&host).map_or(0, |peer| peer.life)
     }
 
-    /// What a packet of `src` is that names `theirs` as its source's life and `mine` as this host's.
+    /// What a packet of `src` is that names `theirs` as its source's life, `mine` as this host's.
     pub(crate) fn judge(
         &mut self,
         src: HostId,

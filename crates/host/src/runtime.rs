@@ -393,17 +393,17 @@ impl<'a> Host<'a> {
             Some(signals::Kind::WhoAreYou) => {
                 self.signals.answer(pkt.src, Answer::ThisLife(beside.said.1));
             }
-            Some(signals::Kind::ThisLife) => {
-                if self.lives.answered(pkt.src, beside.said.1, beside.src_life) {
-                    self.call(|endpoint, cx| endpoint.on_restart(cx, pkt.src))?;
-                    self.inbox.forget_over(pkt.src);
-                    self.serve_app()?;
-                }
+            Some(signals::Kind::ThisLife)
+                if self.lives.answered(pkt.src, beside.said.1, beside.src_life) =>
+            {
+                self.call(|endpoint, cx| endpoint.on_restart(cx, pkt.src))?;
+                self.inbox.forget_over(pkt.src);
+                self.serve_app()?;
             }
-            Some(signals::Kind::Signal) if self.is_current(pkt, beside)? => {
-                if self.signals.hear(pkt) {
-                    self.hear(pkt.src, beside.said);
-                }
+            Some(signals::Kind::Signal)
+                if self.is_current(pkt, beside)? && self.signals.hear(pkt) =>
+            {
+                self.hear(pkt.src, beside.said);
             }
             Some(signals::Kind::Confirmed) if self.is_current(pkt, beside)? => {
                 self.signals.confirmed(pkt);

@@ -67,8 +67,8 @@ struct Both {
     out: u32,
     back: u32,
     port: Port,
-    /// The probability with which what comes in is lost, and, where a host is at the other end, with
-    /// which what goes out is.
+    /// The probability with which what comes in is lost, and, where a host is at the other end,
+    /// with which what goes out is.
     loss: [f64; 2],
     /// How many have come in and gone out.
     count: [u64; 2],

@@ -66,8 +66,8 @@ pub(crate) fn sources<'a>(
     sources
 }
 
-/// Plant the mistakes of `block`: all, some, the first, or none. `run` builds it with one in a folder and
-/// says what it finds; panics where it finds none.
+/// Plant the mistakes of `block`: all, some, the first, or none. `run` builds it with one in a
+/// folder and says what it finds; panics where it finds none.
 pub(crate) fn check(
     block: &str,
     mutants: &[Mutant],

@@ -126,8 +126,8 @@ impl Switched {
     }
 }
 
-/// Everything runs, each in a thread of its own, which is in its own namespace. Hosts, switches, and
-/// whether all that is waited for was done in time.
+/// Everything runs, each in a thread of its own, which is in its own namespace. Hosts, switches,
+/// and whether all that is waited for was done in time.
 fn live(
     scenario: &Scenario,
     bed: &Testbed,

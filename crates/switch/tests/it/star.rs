@@ -151,7 +151,7 @@ impl Ran {
     }
 }
 
-/// Seven hosts send to one through a switch with `config`; everything that hosts can say is checked.
+/// Seven hosts send to one through a switch with `config`; all that hosts can say is checked.
 fn run_star(transport: &str, config: &Config, harm: Harm, record: Option<Memory>) -> Ran {
     let topology = star();
     netns::up(PREFIX, &topology, MTU).unwrap();
