@@ -64,14 +64,14 @@ fn verdicts_are_printed_and_written() {
     assert_eq!([unit, verdict], ["us", "in band"]);
     assert!(measured.contains('±'), "{measured}: three seeds");
     assert!(said.contains(">= 1.900") && said.contains("<= 0.000"), "bounds: {said}");
-    let score = "published rows in band: 5 of 6; cause tested: 1; not reproduced: 0";
+    let score = "published rows in band: 6 of 7; cause tested: 1; not reproduced: 0";
     assert!(said.contains(score), "{said}");
     assert!(said.contains("report:  out/reproduce/tiny/report.html"), "{said}");
     assert!(text(&output.stderr).is_empty(), "no bar in a pipe: {output:?}");
     let out = dir.path().join("out/reproduce/tiny");
     let results = std::fs::read_to_string(out.join("results.json")).unwrap();
     let rows: Vec<serde_json::Value> = serde_json::from_str(&results).unwrap();
-    assert_eq!(rows.len(), 11);
+    assert_eq!(rows.len(), 12);
     assert_eq!(rows[4]["verdict"], "cause tested");
     assert_eq!(rows[4]["evidence"], "studies/tiny/fig1/notes.md#trimmed-packets");
     let repeat = "trimline run studies/tiny/fig1/incast.toml --set traffic.senders=8 --seed 1";
@@ -92,7 +92,7 @@ fn the_page_is_self_contained_and_can_be_rebuilt() {
         "The last completion grows",
         "cause tested",
         "experiment single",
-        "5 of 6",
+        "6 of 7",
         "notes.md#trimmed-packets",
         "Eight senders send ten packets each",
         "--set traffic.senders=4 --seed 2",
@@ -113,7 +113,7 @@ fn a_row_that_does_not_come_out_is_exit_code_1_with_all_files() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stderr);
     for part in [
-        "2 of 5 rows left their recorded verdicts",
+        "2 of 6 rows left their recorded verdicts",
         "fig1: cause refuted: not reproduced, not recorded",
         "`flow_goodput_gbps.min` has no value",
     ] {
@@ -175,7 +175,7 @@ fn published_rows_alone_leave_the_record_of_the_others_as_it_is() {
     trimline(&dir, &["scoreboard", "out/reproduce/tiny", "--page", "page.md"]);
     let page = std::fs::read_to_string(dir.path().join("page.md")).unwrap();
     assert!(
-        page.contains("| [tiny](#tiny), published rows | 5 of 6 | 83 % | 1 | 0 | – |"),
+        page.contains("| [tiny](#tiny), published rows | 6 of 7 | 86 % | 1 | 0 | – |"),
         "{page}"
     );
     let output = trimline(&dir, &["reproduce", "tiny", "--published", "--quick"]);
@@ -192,9 +192,9 @@ fn scores_of_studies_are_lines_and_a_page() {
     trimline(&dir, &["reproduce", "tiny", "--quick", "--out", "r"]);
     let output = trimline(&dir, &["scoreboard", "r", "--page", "page.md"]);
     let said = text(&output.stdout);
-    assert!(said.starts_with("tiny: published rows in band: 3 of 4; cause tested: 1"), "{said}");
+    assert!(said.starts_with("tiny: published rows in band: 4 of 5; cause tested: 1"), "{said}");
     let page = std::fs::read_to_string(dir.path().join("page.md")).unwrap();
-    assert!(page.contains("| [tiny](#tiny), quick form | 3 of 4 | 75 % | 1 | 0 | – |"), "{page}");
+    assert!(page.contains("| [tiny](#tiny), quick form | 4 of 5 | 80 % | 1 | 0 | – |"), "{page}");
     assert!(
         page.contains("| fig1 | known to differ | 0 | 69.0 | packets | cause tested |"),
         "{page}"
