@@ -108,7 +108,7 @@ mod tests {
         let mut lives = Lives::new(50);
         let mut now = Time::ZERO;
         let mut judge = |lives: &mut Lives, theirs, mine| {
-            now = now + PAUSE;
+            now += PAUSE;
             lives.judge(A, (theirs, mine), now).unwrap()
         };
         assert_eq!(judge(&mut lives, 9, 0), Verdict::Current, "the first that is heard of");
