@@ -81,11 +81,11 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 pub(crate) struct Switch {
-    /// The scenario (TOML): its topology, [queue], [routing] and [[fault]] are the switch's
+    /// The scenario (TOML): its topology, `queue`, `routing` and `fault` are the switch's
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) edits: Edits,
-    /// Which switch of the topology, as [[fault]] names it
+    /// Which switch of the topology, as `fault` names it
     #[arg(long, value_name = "SWITCH", default_value = "tor 0")]
     pub(crate) switch: String,
     /// The interface of the port that leads to a host or switch: --port "host 3=eth2" (may be

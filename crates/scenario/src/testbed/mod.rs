@@ -1,7 +1,7 @@
 //! A scenario on this machine: real hosts and switches in network namespaces, with the simulator's
 //! applications, transports, queues and result files.
 //!
-//! [`up`] makes the namespaces, [`run`] runs the scenario in them, [`down`] removes them, also
+//! [`up`] makes the namespaces, [`run()`] runs the scenario in them, [`down`] removes them, also
 //! those that a crash has left. What only the simulator can do is refused, with the place in the
 //! file.
 
