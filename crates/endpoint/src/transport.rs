@@ -44,8 +44,8 @@ pub trait Endpoint: Send {
         let _ = cx;
     }
 
-    /// Host `host` has started again and knows of no message. Those to it that are not over fail,
-    /// those from it do so too, and numbers that count for both ends begin anew. No packet of its
+    /// Host `host` has started again and knows of no message. The environment has cancelled those
+    /// to it. Those from it fail, and numbers that count for both ends begin anew. No packet of its
     /// former life will follow. Only real networks know such a thing. Nothing is to be done by who
     /// tells lives apart in its headers.
     fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {

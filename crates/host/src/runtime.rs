@@ -193,6 +193,8 @@ pub struct Host<'a> {
     /// Signals between this host and others.
     signals: Signals,
     lives: Lives,
+    /// Of whom it has just been learned that he has started again.
+    restarting: Option<HostId>,
     /// What it has reported.
     jobs: Vec<Job>,
 
@@ -241,6 +243,7 @@ impl<'a> Host<'a> {
             whom: BTreeMap::new(),
             said: BTreeMap::new(),
             lives: Lives::new(config.incarnation),
+            restarting: None,
             later: BTreeMap::new(),
             signals: Signals::new(config.me, first_id(&config)),
             jobs: Vec::new(),
@@ -396,9 +399,7 @@ impl<'a> Host<'a> {
             Some(signals::Kind::ThisLife)
                 if self.lives.answered(pkt.src, beside.said.1, beside.src_life) =>
             {
-                self.call(|endpoint, cx| endpoint.on_restart(cx, pkt.src))?;
-                self.inbox.forget_over(pkt.src);
-                self.serve_app()?;
+                self.on_restart(pkt.src)?;
             }
             Some(signals::Kind::Signal)
                 if self.is_current(pkt, beside)? && self.signals.hear(pkt) =>
@@ -414,6 +415,23 @@ impl<'a> Host<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// `host` has started again. Its former life may have delivered what it did not confirm, so
+    /// that nothing is sent to it a second time: what the endpoint has of it fails.
+    fn on_restart(&mut self, host: HostId) -> Result<(), Error> {
+        let under_way: Vec<MsgId> = self.unfinished.get(&host).map_or_else(Vec::new, |to| {
+            let waits = |id| self.backlog.iter().any(|msg| msg.id == id);
+            to.ids.iter().copied().filter(|&id| !waits(id)).collect()
+        });
+        self.restarting = Some(host);
+        for id in under_way {
+            self.call(|endpoint, cx| endpoint.on_cancel(cx, id))?;
+        }
+        self.call(|endpoint, cx| endpoint.on_restart(cx, host))?;
+        self.restarting = None;
+        self.inbox.forget_over(host);
+        self.serve_app()
     }
 
     /// The application is to hear what `from` signals.
@@ -551,7 +569,11 @@ impl Host<'_> {
 
     fn fail(&mut self, key: MsgKey, why: FailReason) {
         self.counters.failed += 1;
+        let mut why = why;
         if key.src == self.config.me {
+            if self.restarting.is_some() && self.whom.get(&key.id).copied() == self.restarting {
+                why = FailReason::Refused;
+            }
             self.finish(key.id);
         }
         self.events.push_back(AppEvent::Failed(key, why));
