@@ -246,6 +246,38 @@ pub struct Config {
 }
 
 impl Config {
+    /// What most runs begin with: draws by `seed`, packets of `framing` that are sprayed over paths
+    /// which their sources choose, and `queue` at every switch port. Clocks are exact. Nothing
+    /// fails, is sampled, or ends the run, and what is checked at some cost is checked.
+    #[must_use]
+    pub fn new(seed: u64, framing: Framing, queue: QueueSpec) -> Self {
+        Self {
+            seed,
+            phase_seed: seed,
+            encapsulations: vec![Encapsulation { framing, spray: true }],
+            host_clock: HostClock::EXACT,
+            routing: Routing::Source,
+            queue,
+            queues_at: Vec::new(),
+            buffer: None,
+            pfc: PfcSpec::default(),
+            telemetry: false,
+            faults: Vec::new(),
+            reroute_after: Dur::ZERO,
+            events: Events::Wheel,
+            departures: Departures::Lazy,
+            threads: Threads::Fixed(1),
+            grid: Dur::from_us(10),
+            limit: Time::NEVER,
+            open_limit: u64::MAX,
+            window: (Time::ZERO, Time::NEVER),
+            sample_every: None,
+            rtts: false,
+            packet_life: Dur::MAX,
+            check: true,
+        }
+    }
+
     /// The queue of the switch port that transmits over `link`.
     #[must_use]
     pub fn queue_of(&self, link: u32) -> &QueueSpec {

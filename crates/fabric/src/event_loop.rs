@@ -269,10 +269,7 @@ mod tests {
     use queues::{Capacity, DropTailSpec, NdpSpec, QueueSpec};
     use units::{Dur, Rate, Time, TimerId};
 
-    use crate::{
-        Config, Departures, Encapsulation, Events, Fault, FaultAction, LinkSpec, PfcSpec, Routing,
-        Sim, Threads, Topology,
-    };
+    use crate::{Config, Departures, Events, Fault, FaultAction, LinkSpec, Routing, Sim, Topology};
 
     /// A host that does nothing.
     struct Silent;
@@ -316,32 +313,10 @@ mod tests {
 
     fn config() -> Config {
         Config {
-            seed: 1,
-            phase_seed: 1,
-            encapsulations: vec![Encapsulation {
-                framing: Framing { payload: 1436, overhead: 64 },
-                spray: true,
-            }],
-            routing: Routing::Source,
-            queue: ndp(Capacity::Bytes(72_000)),
-            queues_at: Vec::new(),
-            buffer: None,
-            pfc: PfcSpec::default(),
-            telemetry: false,
-            faults: Vec::new(),
             reroute_after: Dur::from_us(20),
-            host_clock: crate::host_clock::HostClock::EXACT,
-            events: Events::Wheel,
-            departures: Departures::Lazy,
-            threads: Threads::Fixed(1),
-            grid: Dur::from_us(10),
             limit: Time(0),
-            open_limit: u64::MAX,
-            window: (Time::ZERO, Time::NEVER),
-            sample_every: None,
-            rtts: false,
-            packet_life: Dur::MAX,
             check: false,
+            ..Config::new(1, Framing { payload: 1436, overhead: 64 }, ndp(Capacity::Bytes(72_000)))
         }
     }
 

@@ -14,10 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Instant, SystemTime};
 
-use fabric::{Config, LinkSpec, Node, Routing, Tier, Topology};
+use endpoint::Framing;
+use fabric::{Config, LinkSpec, Node, Tier, Topology};
 use queues::{Capacity, DropTailSpec};
 use trimline_switch::{Harm, Interface, Options, Switch, netns, run};
-use units::{Dur, HostId, Rate, Time};
+use units::{Dur, HostId, Rate};
 use wire::frame::address;
 
 const SENDERS: u32 = 7;
@@ -116,28 +117,8 @@ fn incast(control: &str, size: u64) -> Result<f64, Box<dyn Error>> {
 /// A fabric with such queues; of the rest the switch looks at seed and routing alone.
 fn config(queue: queues::QueueSpec) -> Config {
     Config {
-        seed: 1,
-        phase_seed: 1,
-        encapsulations: Vec::new(),
-        host_clock: fabric::HostClock::EXACT,
-        routing: Routing::Source,
-        queue,
-        queues_at: Vec::new(),
-        buffer: None,
-        pfc: fabric::PfcSpec::default(),
-        telemetry: false,
-        faults: Vec::new(),
-        reroute_after: Dur::ZERO,
-        events: fabric::Events::Wheel,
-        departures: fabric::Departures::Lazy,
-        threads: fabric::Threads::Fixed(1),
         grid: Dur::from_ms(1),
-        limit: Time::NEVER,
-        open_limit: u64::MAX,
-        window: (Time::ZERO, Time::NEVER),
-        sample_every: None,
-        rtts: false,
-        packet_life: Dur::MAX,
         check: false,
+        ..Config::new(1, Framing { payload: 9_000, overhead: 64 }, queue)
     }
 }

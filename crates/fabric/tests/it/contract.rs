@@ -6,8 +6,7 @@ use std::ops::ControlFlow;
 use endpoint::{App, AppCx, AppEvent, Cx, Endpoint, Framing, Msg, Packet, Submit, Tx, TxPort};
 use queues::{Capacity, DropTailSpec, QueueSpec};
 use trimline_fabric::{
-    Config, Departures, Encapsulation, End, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim,
-    Threads, Topology, Violated, Violation,
+    Config, End, Events, LinkSpec, Outcome, Sim, Threads, Topology, Violated, Violation,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -83,32 +82,16 @@ pub(crate) fn whole(
     let topology = Topology::leaf_spine(2, 1, 2, link, link).unwrap();
     let capacity = Capacity::Bytes(100_000);
     let config = Config {
-        seed: 1,
-        phase_seed: 1,
-        encapsulations: vec![Encapsulation {
-            framing: Framing { payload: 1000, overhead: 64 },
-            spray: true,
-        }],
-        routing: Routing::Source,
-        queue: QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }),
-        queues_at: Vec::new(),
-        buffer: None,
-        pfc: PfcSpec::default(),
-        telemetry: false,
-        faults: Vec::new(),
         reroute_after: Dur::from_us(20),
-        host_clock: trimline_fabric::HostClock::EXACT,
         events,
-        departures: Departures::Lazy,
         threads: Threads::Fixed(threads),
-        grid: Dur::from_us(10),
         limit: us(400),
-        open_limit: u64::MAX,
-        window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
-        rtts: false,
-        packet_life: Dur::MAX,
-        check: true,
+        ..Config::new(
+            1,
+            Framing { payload: 1000, overhead: 64 },
+            QueueSpec::DropTail(DropTailSpec { capacity, ecn_threshold: None }),
+        )
     };
     let endpoints = (0..4).map(|_| Box::new(script) as Box<dyn Endpoint>).collect();
     let apps = (0..4).map(|_| Box::new(script) as Box<dyn App>).collect();

@@ -11,8 +11,7 @@ use endpoint::{
 };
 use queues::{Capacity, NdpSpec, QueueSpec};
 use trimline_fabric::{
-    Bcube, Config, Departures, Encapsulation, Events, Jellyfish, LinkSpec, Node, PfcSpec, Routing,
-    Sim, Threads, Topology, Vl2,
+    Bcube, Config, Encapsulation, Jellyfish, LinkSpec, Node, Sim, Topology, Vl2,
 };
 use units::{Dur, HostId, MsgKey, Rate, Time, TimerId};
 
@@ -115,32 +114,12 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         bounce: true,
     });
     let config = Config {
-        seed: 1,
-        phase_seed: 1,
+        limit: Time(400_000_000),
         encapsulations: vec![Encapsulation {
             framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
             spray: false,
         }],
-        routing: Routing::Source,
-        queue,
-        queues_at: Vec::new(),
-        buffer: None,
-        pfc: PfcSpec::default(),
-        telemetry: false,
-        faults: Vec::new(),
-        reroute_after: Dur::ZERO,
-        host_clock: trimline_fabric::HostClock::EXACT,
-        events: Events::Wheel,
-        departures: Departures::Lazy,
-        threads: Threads::Fixed(1),
-        grid: Dur::from_us(10),
-        limit: Time(400_000_000),
-        open_limit: u64::MAX,
-        window: (Time::ZERO, Time::NEVER),
-        sample_every: None,
-        rtts: false,
-        packet_life: Dur::MAX,
-        check: true,
+        ..Config::new(1, Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 }, queue)
     };
     let endpoint = |_| {
         let endpoint = OnePath { path, queue: Default::default(), received: BTreeMap::new() };

@@ -14,9 +14,9 @@ use std::path::Path;
 use drawn::{Dice, Drawn, draw, draw_lossless, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
-    Config, Conservation, Counters, Deadlock, Departures, Encapsulation, Encoding, End, Events,
-    Fault, FaultAction, HostClock, LinkStats, Outcome, PfcSpec, Routing, Sample, SendJitter, Sim,
-    Threads, Topology,
+    Config, Conservation, Counters, Deadlock, Departures, Encoding, End, Events, Fault,
+    FaultAction, HostClock, LinkStats, Outcome, Routing, Sample, SendJitter, Sim, Threads,
+    Topology,
 };
 use metrics::{FlowRow, JobRow};
 use queues::{
@@ -213,33 +213,16 @@ impl Signals {
         let host_clock =
             HostClock { tolerance_ppm: dice.pick(&[0, 100]), send_jitter: dice.pick(&jitters) };
         let config = Config {
-            seed,
-            phase_seed: seed,
             host_clock,
-            encapsulations: vec![Encapsulation {
-                framing: Framing { payload: drawn.payload, overhead: 64 },
-                spray: true,
-            }],
             routing: dice
                 .pick(&routings[..if !drawn.ndp { 2 } else { 3 + usize::from(is_tree(fabric)) }]),
-            queue,
-            queues_at: Vec::new(),
             buffer: (!drawn.ndp && dice.percent(50)).then_some(buffer),
-            pfc: PfcSpec::default(),
-            telemetry: false,
-            rtts: false,
-            packet_life: Dur::MAX,
             faults: drawn.faults.clone(),
             reroute_after: Dur::from_ns(dice.below(30_000)),
-            events: Events::Wheel,
-            departures: Departures::Lazy,
-            threads: Threads::Fixed(1),
-            grid: Dur::from_us(10),
             limit: drawn.limit,
-            open_limit: u64::MAX,
-            window: (Time::ZERO, Time::NEVER),
             sample_every: Some(Dur::from_us(7)),
             check: false,
+            ..Config::new(seed, Framing { payload: drawn.payload, overhead: 64 }, queue)
         };
         let (fabric, delay) = (fabric.clone(), Dur::from_ns(ns));
         Self { fabric, plan, delay, config, ndp: drawn.ndp, payload: drawn.payload }

@@ -5,10 +5,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use endpoint::{Draw, Flags, Framing, Packet, Purpose, Span};
-use fabric::{
-    Config, Departures, Encapsulation, Events, Fault, FaultAction, HostClock, LinkSpec, Node,
-    PfcSpec, Routing, Threads, Tier, Topology,
-};
+use fabric::{Config, Encapsulation, Fault, FaultAction, LinkSpec, Node, Tier, Topology};
 use queues::{
     Capacity, CutPayloadSpec, DropTailSpec, MarkAt, NdpSpec, NotEct, PFabricSpec, QueueSpec, Ramp,
     RedSpec, Unit,
@@ -52,29 +49,9 @@ pub(crate) const SWITCH: Node = Node::Switch(Tier::Tor, 0);
 pub(crate) fn config(queue: QueueSpec) -> Config {
     let framing = Framing { payload: 9_000, overhead: 64 };
     Config {
-        seed: 7,
-        phase_seed: 7,
-        encapsulations: vec![Encapsulation { framing, spray: false }],
-        host_clock: HostClock::EXACT,
-        routing: Routing::Source,
-        queue,
-        queues_at: Vec::new(),
-        buffer: None,
-        pfc: PfcSpec::default(),
-        telemetry: false,
-        faults: Vec::new(),
-        reroute_after: Dur::ZERO,
-        events: Events::Wheel,
-        departures: Departures::Lazy,
-        threads: Threads::Fixed(1),
         grid: Dur::from_ms(100),
-        limit: Time::NEVER,
-        open_limit: u64::MAX,
-        window: (Time::ZERO, Time::NEVER),
-        sample_every: None,
-        rtts: false,
-        packet_life: Dur::MAX,
-        check: true,
+        encapsulations: vec![Encapsulation { framing, spray: false }],
+        ..Config::new(7, framing, queue)
     }
 }
 

@@ -10,10 +10,7 @@ use queues::{
     NdpSpec, NotEct, PfcBufferSpec, QueueSpec, Ramp, RedSpec, Schedule, SharedBufferSpec,
     Threshold, Unit,
 };
-use trimline_fabric::{
-    Config, Departures, Encapsulation, Events, LinkSpec, Outcome, Pause, PfcSpec, Routing, Sim,
-    Threads, Topology, Vl2,
-};
+use trimline_fabric::{Config, LinkSpec, Outcome, Pause, PfcSpec, Sim, Topology, Vl2};
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 
 pub(crate) const PAYLOAD: u64 = 1000;
@@ -115,32 +112,14 @@ impl App for Random {
 
 pub(crate) fn config(seed: u64) -> Config {
     Config {
-        seed,
-        phase_seed: seed,
-        encapsulations: vec![Encapsulation {
-            framing: Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
-            spray: true,
-        }],
-        routing: Routing::Source,
-        queue: ndp(8, 4000),
-        queues_at: Vec::new(),
-        buffer: None,
-        pfc: PfcSpec::default(),
-        telemetry: false,
-        faults: Vec::new(),
         reroute_after: Dur::from_us(20),
-        host_clock: trimline_fabric::HostClock::EXACT,
-        events: Events::Wheel,
-        departures: Departures::Lazy,
-        threads: Threads::Fixed(1),
-        grid: Dur::from_us(10),
         limit: Time(400_000_000),
-        open_limit: u64::MAX,
-        window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(3)),
-        rtts: false,
-        packet_life: Dur::MAX,
-        check: true,
+        ..Config::new(
+            seed,
+            Framing { payload: PAYLOAD as u16, overhead: OVERHEAD as u16 },
+            ndp(8, 4000),
+        )
     }
 }
 

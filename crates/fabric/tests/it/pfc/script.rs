@@ -8,10 +8,7 @@ use endpoint::{
     TxPort,
 };
 use queues::{Headroom, LosslessSpec, PfcBufferSpec, QueueSpec, Schedule, Threshold};
-use trimline_fabric::{
-    Config, Departures, Encapsulation, Events, LinkSpec, Outcome, PfcSpec, Routing, Sim, Threads,
-    Topology,
-};
+use trimline_fabric::{Config, LinkSpec, Outcome, Sim, Topology};
 use units::{Dur, HostId, MsgId, Rate, Time, TimerId};
 use wire::pfc;
 
@@ -126,32 +123,13 @@ pub(crate) fn memory() -> PfcBufferSpec {
 pub(crate) fn config(memory: PfcBufferSpec) -> Config {
     let lossless = LosslessSpec { memory, schedule: Schedule::Strict, marking: [None; 8] };
     Config {
-        seed: 1,
-        phase_seed: 1,
-        encapsulations: vec![Encapsulation {
-            framing: Framing { payload: 1000, overhead: 64 },
-            spray: true,
-        }],
-        routing: Routing::Source,
-        queue: QueueSpec::Lossless(Box::new(lossless)),
-        queues_at: Vec::new(),
-        buffer: None,
-        pfc: PfcSpec::default(),
-        telemetry: false,
-        rtts: false,
-        packet_life: Dur::MAX,
-        faults: Vec::new(),
-        reroute_after: Dur::ZERO,
-        host_clock: trimline_fabric::HostClock::EXACT,
-        events: Events::Wheel,
-        departures: Departures::Lazy,
-        threads: Threads::Fixed(1),
-        grid: Dur::from_us(10),
         limit: Time(20_000_000_000),
-        open_limit: u64::MAX,
-        window: (Time::ZERO, Time::NEVER),
         sample_every: Some(Dur::from_us(1)),
-        check: true,
+        ..Config::new(
+            1,
+            Framing { payload: 1000, overhead: 64 },
+            QueueSpec::Lossless(Box::new(lossless)),
+        )
     }
 }
 
