@@ -2,13 +2,9 @@
 the port is empty. Ports: ../PORTS.md."""
 
 import cocotb
-from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, Timer
+from design import start
 
-# Its inputs: to look for them among all signals takes longer than the test.
-INPUTS = """
-@INPUTS@
-""".split()
 # Cycles from a packet to its decision.
 DECIDING = @DECIDING@
 # Packets, their bytes, and cycles from one to the next.
@@ -22,17 +18,6 @@ LEAVES = 30
 def headers():
     """Ethernet, IPv4 and the flags of a data packet of NDP, as p4/ndp_switch.p4 reads them."""
     return bytes(12) + b"\x08\x00" + b"\x45" + bytes(8) + bytes([199]) + bytes(10) + b"\x00\x01"
-
-
-async def start(dut):
-    """Every input is zero, then the design comes out of its reset."""
-    for name in ["rst_ni", *INPUTS]:
-        getattr(dut, name).value = 0
-    cocotb.start_soon(Clock(dut.clk_i, 2, unit="ns").start())
-    for _ in range(2):
-        await FallingEdge(dut.clk_i)
-    dut.rst_ni.value = 1
-    await FallingEdge(dut.clk_i)
 
 
 @cocotb.test()

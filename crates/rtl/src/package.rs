@@ -17,6 +17,9 @@ use crate::switch::{self, SwitchPort};
 /// What runs the example.
 const RUN: &str = include_str!("../../../rtl/cocotb/run.py");
 
+/// What its test begins with.
+const DESIGN: &str = include_str!("../../../rtl/cocotb/design.py");
+
 /// Paths below the design's folder, and texts.
 pub type Files = Vec<(String, String)>;
 
@@ -60,7 +63,6 @@ pub fn of_pipelines(program: &Program, pipelines: &Pipelines) -> Files {
 fn packed(design: &Design, sources: Files, page: String, test: &str) -> Files {
     let top = &design.top;
     let inputs: Vec<&str> = design.inputs.iter().map(Port::name).collect();
-    let test = test.replace("@INPUTS@", &inputs.join("\n"));
     let sources = sources.into_iter().map(|(name, text)| (format!("rtl/{name}"), text));
     let mut files: Files = sources.collect();
     let list = files.iter().map(|(path, _)| format!("{path}\n")).collect();
@@ -68,7 +70,8 @@ fn packed(design: &Design, sources: Files, page: String, test: &str) -> Files {
     files.push(("PORTS.md".into(), page));
     let run = RUN.replace("@TOP@", top).replace("@LIST@", &format!("{top}.f"));
     files.push(("cocotb/run.py".into(), run));
-    files.push((format!("cocotb/test_{top}.py"), test));
+    files.push(("cocotb/design.py".into(), DESIGN.replace("@INPUTS@", &inputs.join("\n"))));
+    files.push((format!("cocotb/test_{top}.py"), test.into()));
     files
 }
 
