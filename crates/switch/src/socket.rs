@@ -104,6 +104,11 @@ impl Interface {
         self.overflowed
     }
 
+    /// Nothing is left of what the last look gave.
+    pub(crate) fn forget(&mut self) {
+        self.received.clear();
+    }
+
     /// Look for frames. Whether more may wait.
     pub(crate) fn receive(&mut self) -> io::Result<bool> {
         self.received.clear();

@@ -91,10 +91,11 @@ pub(super) fn run(
     let inside = || {
         let at = SocketAddr::from((address(me), PORT));
         let socket = bind(at).map_err(|e| format!("cannot listen at {at}: {e}"))?;
-        std::thread::sleep(start.saturating_duration_since(Instant::now()));
         let mut content = Zeros;
+        // Before the wait: its buffers take the kernel milliseconds.
         let host = Host::new(config, socket, endpoint, &mut app, &mut content);
         let mut host = host.map_err(|e| e.to_string())?;
+        std::thread::sleep(start.saturating_duration_since(Instant::now()));
         let ran = host.run(Dur::MAX, |_| shared.stop.load(Ordering::Relaxed));
         ran.map_err(|e| e.to_string())?;
         Ok::<_, String>((host.jobs().to_vec(), *host.counters()))
