@@ -32,7 +32,7 @@ mod runtime;
 mod signals;
 mod timers;
 
-pub use config::{AddressBook, Config};
+pub use config::{AddressBook, Config, Way};
 pub use content::{Content, Pattern};
 pub use error::{ContractViolation, Error};
 pub use link::{Fate, Faults, bind, seeded_faults};
