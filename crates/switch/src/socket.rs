@@ -54,8 +54,8 @@ pub struct Interface {
     name: String,
     fd: OwnedFd,
     index: usize,
-    /// [`BATCH`] of [`FRAME_MAX`] bytes. In one piece, so that the kernel gives memory for what is
-    /// used only.
+    /// [`BATCH`] of [`FRAME_MAX`] bytes. In one piece, so that the kernel gives no memory for the
+    /// ends of all.
     buffers: Vec<u8>,
     /// What the last look gave: in which buffer, how long, when it came (ns since 1970).
     received: Vec<(usize, usize, u64)>,
@@ -89,7 +89,7 @@ impl Interface {
             name: name.to_owned(),
             fd,
             index: address.ifindex(),
-            buffers: vec![0; FRAME_MAX * BATCH],
+            buffers: buffers(),
             received: Vec::with_capacity(BATCH),
             overflowed: 0,
         })
@@ -168,6 +168,17 @@ impl AsFd for Interface {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Buffers whose beginnings have memory, so that the kernel need not give it as frames come.
+fn buffers() -> Vec<u8> {
+    const PAGE: usize = 4096;
+    const USUAL: usize = 9_200;
+    let mut buffers = vec![0; FRAME_MAX * BATCH];
+    for buffer in buffers.chunks_exact_mut(FRAME_MAX) {
+        buffer[..USUAL].iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
+    }
+    buffers
 }
 
 /// The address of interface `name`, or the names of those that there are.
