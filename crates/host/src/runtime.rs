@@ -352,7 +352,8 @@ impl<'a> Host<'a> {
         Ok(true)
     }
 
-    /// Whether `pkt`, which came at `at`, is of the life of its source that counts, and for this one.
+    /// Whether `pkt`, which came at `at`, is of the life of its source that counts, and for this
+    /// one.
     fn is_current(&mut self, pkt: &Packet, beside: &Beside, at: Time) -> Result<bool, Error> {
         // What comes back says what this host wrote.
         let lives = match pkt.flags.has(Flags::BOUNCED) {
