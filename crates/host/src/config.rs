@@ -12,6 +12,15 @@ use crate::clock;
 /// Where each host listens. A packet is believed only if it comes from its host's address.
 pub type AddressBook = BTreeMap<HostId, SocketAddr>;
 
+/// What endpoints are told of the way to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Paths to choose from, at least one.
+    pub paths: u32,
+    /// Links of the first path.
+    pub hops: u32,
+}
+
 /// What a host is told about itself and its network.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -38,6 +47,9 @@ pub struct Config {
     pub paced: bool,
     /// The largest `wire_len`, bytes.
     pub mtu: u16,
+    /// The ways to other hosts: how many paths the network has, and over how many links the first
+    /// leads. One path of one link to whom is not here.
+    pub ways: BTreeMap<HostId, Way>,
     /// The round-trip time that endpoints are told to expect when nothing else is on the way.
     pub base_rtt: Dur,
     /// By how much this process, and those of its peers, may look at packets and timers late:
@@ -78,6 +90,7 @@ impl Config {
             rate: Rate(10_000_000_000),
             paced: false,
             mtu: 9064,
+            ways: BTreeMap::new(),
             base_rtt: Dur::from_us(50),
             lateness: Dur::from_us(100),
             max_message: 64 << 20,
@@ -89,14 +102,13 @@ impl Config {
     }
 }
 
-/// Every host is one link and one path away.
 impl Routes for Config {
-    fn paths(&self, _src: HostId, _dst: HostId) -> u32 {
-        1
+    fn paths(&self, _src: HostId, dst: HostId) -> u32 {
+        self.ways.get(&dst).map_or(1, |way| way.paths)
     }
 
-    fn hops(&self, _src: HostId, _dst: HostId) -> u32 {
-        1
+    fn hops(&self, _src: HostId, dst: HostId) -> u32 {
+        self.ways.get(&dst).map_or(1, |way| way.hops)
     }
 
     fn base_rtt(&self, _src: HostId, _dst: HostId) -> Dur {

@@ -11,6 +11,7 @@
 //! | `node` | [`Node`]: a host on a thread of its own, for programs |
 //! | `doorbell` | wakes a sleeping host from any thread |
 //! | `inbox` | messages being reassembled; each byte is placed once |
+//! | `outbox` | messages that are not over, and what they say |
 //! | `signals` | what hosts, and their applications, tell each other outside messages |
 //! | `lives` | which life of each peer counts |
 //! | `timers` | one deadline per timer |
@@ -28,11 +29,12 @@ mod inbox;
 mod link;
 mod lives;
 mod node;
+mod outbox;
 mod runtime;
 mod signals;
 mod timers;
 
-pub use config::{AddressBook, Config};
+pub use config::{AddressBook, Config, Way};
 pub use content::{Content, Pattern};
 pub use error::{ContractViolation, Error};
 pub use link::{Fate, Faults, bind, seeded_faults};

@@ -34,7 +34,7 @@ const DATAGRAM_MAX: usize = 65_507;
 const IP_AND_UDP: usize = 20 + 8;
 /// Socket buffers asked for. The kernel grants at most `net.core.{r,w}mem_max`.
 const SOCKET_BUFFER: usize = 8 << 20;
-/// Shorter waits are spun: the kernel wakes a sleeper up to 50 us late (timer slack, prctl(2)).
+/// Shorter waits are spun, as waking up takes longer. Others that can run go first.
 const SPIN_BELOW: Dur = Dur::from_us(20);
 
 /// What happens to a datagram on purpose.
@@ -411,7 +411,7 @@ impl Link {
     /// has passed.
     pub(crate) fn wait(&self, timeout: Dur, doorbell: Option<&Doorbell>) -> io::Result<()> {
         if timeout < SPIN_BELOW {
-            std::hint::spin_loop();
+            std::thread::yield_now();
             return Ok(());
         }
         let flags = match self.is_loaded() {

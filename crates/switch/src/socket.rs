@@ -54,7 +54,9 @@ pub struct Interface {
     name: String,
     fd: OwnedFd,
     index: usize,
-    buffers: Vec<Vec<u8>>,
+    /// [`BATCH`] of [`FRAME_MAX`] bytes. In one piece, so that the kernel gives no memory for the
+    /// ends of all.
+    buffers: Vec<u8>,
     /// What the last look gave: in which buffer, how long, when it came (ns since 1970).
     received: Vec<(usize, usize, u64)>,
     /// Frames that the kernel has lost, since nobody took them in time.
@@ -87,7 +89,7 @@ impl Interface {
             name: name.to_owned(),
             fd,
             index: address.ifindex(),
-            buffers: vec![vec![0; FRAME_MAX]; BATCH],
+            buffers: buffers(),
             received: Vec::with_capacity(BATCH),
             overflowed: 0,
         })
@@ -104,14 +106,20 @@ impl Interface {
         self.overflowed
     }
 
+    /// Nothing is left of what the last look gave.
+    pub(crate) fn forget(&mut self) {
+        self.received.clear();
+    }
+
     /// Look for frames. Whether more may wait.
     pub(crate) fn receive(&mut self) -> io::Result<bool> {
         self.received.clear();
         // Made anew each time: the kernel writes into them how much it has written.
         let space = cmsg_space!(TimeSpec, u32);
         let mut headers = MultiHeaders::<LinkAddr>::preallocate(BATCH, Some(space));
+        let buffers = self.buffers.chunks_exact_mut(FRAME_MAX);
         let mut slices: Vec<[IoSliceMut<'_>; 1]> =
-            self.buffers.iter_mut().map(|buffer| [IoSliceMut::new(buffer)]).collect();
+            buffers.map(|buffer| [IoSliceMut::new(buffer)]).collect();
         let fd = self.fd.as_raw_fd();
         let result = recvmmsg(fd, &mut headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None);
         let messages = match result {
@@ -147,7 +155,7 @@ impl Interface {
     /// The `n`-th frame that the last look gave.
     pub(crate) fn frame(&self, n: usize) -> &[u8] {
         let (buffer, len, _) = self.received[n];
-        &self.buffers[buffer][..len]
+        &self.buffers[buffer * FRAME_MAX..][..len]
     }
 
     pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
@@ -160,6 +168,17 @@ impl AsFd for Interface {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Buffers whose beginnings have memory, so that the kernel need not give it as frames come.
+fn buffers() -> Vec<u8> {
+    const PAGE: usize = 4096;
+    const USUAL: usize = 9_200;
+    let mut buffers = vec![0; FRAME_MAX * BATCH];
+    for buffer in buffers.chunks_exact_mut(FRAME_MAX) {
+        buffer[..USUAL].iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
+    }
+    buffers
 }
 
 /// The address of interface `name`, or the names of those that there are.

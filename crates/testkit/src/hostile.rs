@@ -58,18 +58,25 @@ pub struct Outcome {
 }
 
 /// Numbers drawn one after the other.
-#[derive(Clone, Copy)]
-struct Dice {
+#[derive(Clone, Copy, Debug)]
+pub struct Dice {
     draw: Draw,
     n: u64,
 }
 
 impl Dice {
     fn new(seed: u64, part: u64) -> Self {
-        Self { draw: Draw::new(seed, Purpose::new("testkit hostile"), part), n: 0 }
+        Self::of(Draw::new(seed, Purpose::new("testkit hostile"), part))
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    /// The numbers of `draw`.
+    #[must_use]
+    pub fn of(draw: Draw) -> Self {
+        Self { draw, n: 0 }
+    }
+
+    /// One below `bound`, which is not zero.
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.n += 1;
         self.draw.below(Purpose::new("dice"), self.n, bound)
     }
@@ -199,7 +206,7 @@ fn meddle(net: &mut Net, orders: &[Order], dice: &mut Dice) -> Outcome {
     let seen = Rc::new(RefCell::new(VecDeque::with_capacity(SEEN_MAX)));
     let altered = Rc::new(Cell::new(0));
     let (often, forge) = (1 + dice.below(400), dice.below(3) * dice.below(200));
-    let mut own = Dice { draw: dice.draw.part(1), n: 0 };
+    let mut own = Dice::of(dice.draw.part(1));
     let (history, counter) = (Rc::clone(&seen), Rc::clone(&altered));
     net.tamper(move |pkt| {
         let mut history = history.borrow_mut();
@@ -236,7 +243,7 @@ fn meddle(net: &mut Net, orders: &[Order], dice: &mut Dice) -> Outcome {
 
 /// Change one to three things of a packet. What remains is still what a datagram can carry to a
 /// host.
-fn alter(dice: &mut Dice, pkt: &mut Packet) {
+pub fn alter(dice: &mut Dice, pkt: &mut Packet) {
     for _ in 0..1 + dice.below(3) {
         match dice.below(14) {
             0..7 => alter_field(dice, pkt),

@@ -87,6 +87,26 @@ fn a_scenario_runs_in_namespaces_and_leaves_the_simulator_s_files() {
     }
 }
 
+/// Eight hosts behind six switches: every packet between racks crosses three of them.
+#[test]
+fn the_paper_s_testbed_runs_in_fourteen_namespaces() {
+    const PAPER: &str = include_str!("../../../../scenarios/testbed/paper.toml");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("p.toml"), PAPER).unwrap();
+    let script = r#"
+        trimline testbed up p.toml
+        trimline testbed run p.toml --out out
+        trimline testbed down p.toml
+    "#;
+    let Some(said) = inside(dir.path(), script) else { return };
+    for line in ["14 network namespaces: tl-p-h0 ... tl-p-agg1", "14 network namespaces removed"] {
+        assert!(said.lines().any(|said| said == line), "{line}");
+    }
+    let summary = std::fs::read_to_string(dir.path().join("out/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["messages"]["completed"], 7);
+}
+
 #[test]
 fn what_a_testbed_cannot_do_is_refused_where_it_stands() {
     let refused_with = |from: &str, to: &str| {

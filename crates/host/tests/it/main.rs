@@ -1,6 +1,12 @@
 //! Every integration test of the crate, in one binary: one link instead of many.
 
+/// The other tests' kinds name the crate so.
+extern crate transports as trimline_transports;
+
 mod examples;
+mod hostile;
 mod node;
 mod restart;
+#[path = "../../../transports/tests/it/subjects.rs"]
+mod subjects;
 mod two_processes;

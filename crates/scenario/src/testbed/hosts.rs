@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use endpoint::{App, AppCx, AppEffect, AppEvent, Endpoint, FailReason, Job, Msg};
+use endpoint::{App, AppCx, AppEffect, AppEvent, Endpoint, FailReason, Job, Msg, Routes};
 use fabric::Node;
-use host::{AddressBook, Config, Content, Counters, Host, bind};
+use host::{AddressBook, Config, Content, Counters, Host, Way, bind};
 use switch::netns;
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 use wire::frame::address;
@@ -91,10 +91,11 @@ pub(super) fn run(
     let inside = || {
         let at = SocketAddr::from((address(me), PORT));
         let socket = bind(at).map_err(|e| format!("cannot listen at {at}: {e}"))?;
-        std::thread::sleep(start.saturating_duration_since(Instant::now()));
         let mut content = Zeros;
+        // Before the wait: its buffers take the kernel milliseconds.
         let host = Host::new(config, socket, endpoint, &mut app, &mut content);
         let mut host = host.map_err(|e| e.to_string())?;
+        std::thread::sleep(start.saturating_duration_since(Instant::now()));
         let ran = host.run(Dur::MAX, |_| shared.stop.load(Ordering::Relaxed));
         ran.map_err(|e| e.to_string())?;
         Ok::<_, String>((host.jobs().to_vec(), *host.counters()))
@@ -113,6 +114,8 @@ pub(super) fn run(
 fn config(scenario: &Scenario, me: HostId, start: Instant) -> Config {
     let topology = &scenario.topology;
     let others = (0..topology.hosts()).map(HostId).filter(|&host| host != me);
+    let way = |host| Way { paths: topology.paths(me, host), hops: topology.hops(me, host) };
+    let ways = others.clone().map(|host| (host, way(host))).collect();
     let peers: AddressBook =
         others.map(|host| (host, SocketAddr::from((address(host), PORT)))).collect();
     Config {
@@ -122,6 +125,7 @@ fn config(scenario: &Scenario, me: HostId, start: Instant) -> Config {
         rate: topology.links()[me.index()].rate,
         paced: true,
         mtu: scenario.transports.mtu(),
+        ways,
         base_rtt: topology.longest_rtt() + OF_THE_MACHINE,
         max_message: check::MESSAGE_MAX,
         max_buffered: check::MESSAGE_MAX,
@@ -213,5 +217,21 @@ impl App for Logged<'_> {
 
     fn more_to_come(&self) -> bool {
         self.app.more_to_come()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise all would take the first path.
+    #[test]
+    fn hosts_know_as_many_paths_as_the_topology_has() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/testbed/paper.toml");
+        let paper = Scenario::load(file.as_ref(), &[]).unwrap();
+        let config = config(&paper, HostId(0), Instant::now());
+        let way = |to| (config.paths(HostId(0), HostId(to)), config.hops(HostId(0), HostId(to)));
+        assert_eq!(way(1), (1, 2), "under the same switch");
+        assert_eq!(way(7), (2, 4), "over either spine");
     }
 }
