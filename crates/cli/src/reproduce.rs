@@ -29,6 +29,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
         }
     }
     say_missing(&results);
+    say_skipped(&study);
     say_few_seeds(&results);
     say_phases(&results);
     said(print(&results, &dir), &dir);
@@ -46,6 +47,13 @@ fn print(results: &StudyResults, dir: &Path) -> Ended {
         say(format_args!("{} rows are left to the full form", results.left_out))?;
     }
     say_where(results, dir)
+}
+
+/// Say which rows are skipped, and why.
+fn say_skipped(study: &Study) {
+    for (figure, row, why) in study.skipped() {
+        warn(&format!("{figure}/{row}: skipped: {why}"));
+    }
 }
 
 /// Say which files there are.

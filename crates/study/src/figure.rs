@@ -26,6 +26,8 @@ pub(crate) struct Figure {
     pub(crate) rows: Vec<Row>,
     /// The names of rows that the study's form leaves out.
     pub(crate) left_out: Vec<String>,
+    /// Rows of runs whose tool is not here.
+    pub(crate) skipped: Vec<Row>,
     pub(crate) curves: Vec<Curve>,
 }
 
@@ -79,6 +81,7 @@ impl Figure {
             runs: Vec::new(),
             rows: Vec::new(),
             left_out: Vec::new(),
+            skipped: Vec::new(),
             curves: Vec::new(),
         };
         let tables = root.tables("run")?;
@@ -103,6 +106,7 @@ impl Figure {
             table.finish()?;
         }
         root.finish()?;
+        figure.skip_without_tools();
         Ok(figure)
     }
 

@@ -63,7 +63,18 @@ pub(crate) fn of(scenario: &Scenario, results: &Results) -> Metrics {
     }
     metrics.insert("hosts".to_owned(), f64::from(scenario.topology().hosts()));
     metrics.extend(of_tiers(&results.links));
+    metrics.extend(of_digest(&results.summary.digest));
     metrics
+}
+
+/// The halves of a digest: all of it is more than a number of a formula has digits for.
+const DIGEST: [&str; 2] = ["digest.high", "digest.low"];
+
+fn of_digest(digest: &str) -> Metrics {
+    let halves = digest.split_at_checked(8).map(|(high, low)| [high, low]);
+    let numbers = halves.into_iter().flatten().map(|half| u32::from_str_radix(half, 16).ok());
+    let named = DIGEST.into_iter().zip(numbers);
+    named.filter_map(|(name, half)| Some((name.to_owned(), f64::from(half?)))).collect()
 }
 
 /// The messages of each traffic table that has a name.
@@ -98,6 +109,7 @@ pub(crate) fn names(run: &Run) -> Vec<String> {
     let mut names = vec!["hosts".to_owned()];
     flatten("", &json(&Summary::default()), &mut |name, _| names.push(name));
     names.extend(MORE_OF_FLOWS.map(str::to_owned));
+    names.extend(DIGEST.map(str::to_owned));
     names.extend(by_size::names());
     let of_probe = run.probe.iter().flat_map(|probe| probe.metrics);
     names.extend(of_probe.map(|name| (*name).to_owned()));
@@ -315,6 +327,13 @@ mod tests {
         assert_eq!(worst_decile(&values), Some(1.5), "two of twenty");
         assert_eq!(worst_decile(&[7.0, 9.0]), Some(7.0), "one at least");
         assert_eq!(worst_decile(&[]), None);
+    }
+
+    #[test]
+    fn a_digest_is_two_numbers() {
+        let halves = of_digest("00000001ffffffff");
+        assert_eq!((halves["digest.high"], halves["digest.low"]), (1.0, 4_294_967_295.0));
+        assert!(of_digest("1").is_empty());
     }
 
     #[test]

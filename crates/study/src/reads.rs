@@ -2,17 +2,50 @@
 
 use std::collections::BTreeSet;
 
-use metrics::Origin;
+use metrics::{Form, Origin};
 
 use crate::figure::{Curve, CurveOf, Figure};
 use crate::formula::Formula;
 use crate::row::{Cause, Row};
-use crate::run::Point;
+use crate::run::{Point, Run};
 
 /// A point of the sweep of a run: by index of the run.
 pub(crate) type Read = (usize, Point);
 
 impl Figure {
+    /// Leave out rows and curves that read a run whose tool is not here.
+    pub(crate) fn skip_without_tools(&mut self) {
+        self.runs.iter_mut().for_each(Run::find_tool);
+        let has_tools =
+            |reads: &[Read]| reads.iter().all(|(r, _)| self.runs[*r].missing().is_none());
+        let curves = self.curves.iter();
+        let shown: Vec<bool> = curves
+            .map(|curve| {
+                self.runs[curve.run].missing().is_none()
+                    && has_tools(&self.reads_of_curve(curve, false))
+            })
+            .collect();
+        let kept: Vec<bool> = self.rows.iter().map(|row| has_tools(&self.reads_of(row))).collect();
+        let (rows, curves) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.curves));
+        for (row, kept) in rows.into_iter().zip(kept) {
+            if kept { self.rows.push(row) } else { self.skipped.push(row) }
+        }
+        self.curves =
+            curves.into_iter().zip(shown).filter_map(|(c, shown)| shown.then_some(c)).collect();
+    }
+
+    /// Rows of a form that are skipped, each with why.
+    pub(crate) fn skipped_in(&self, form: Form) -> impl Iterator<Item = (&str, &str)> {
+        let is_in_form = move |row: &&Row| match form {
+            Form::Full => true,
+            Form::Published => row.origin == Origin::Published,
+            Form::Quick => self.reads_of(row).iter().all(|(r, _)| self.runs[*r].quick.is_some()),
+        };
+        let why = |row| self.reads_of(row).into_iter().find_map(|(r, _)| self.runs[r].missing());
+        let rows = self.skipped.iter().filter(is_in_form);
+        rows.filter_map(move |row| Some((&*row.id, why(row)?)))
+    }
+
     /// Leave out rows that are not published, and curves of which a point would not be run.
     pub(crate) fn keep_published(&mut self) {
         let is_published = |row: &Row| row.origin == Origin::Published;

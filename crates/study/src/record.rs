@@ -104,7 +104,9 @@ impl Record {
         for figure in &study.figures {
             let rows = self.figures.entry(figure.id.clone()).or_default();
             let is_in_form = |id: &String| figure.rows.iter().any(|row| row.id == *id);
-            rows.retain(|id, _| is_in_form(id) || figure.left_out.contains(id));
+            let is_skipped = |id: &String| figure.skipped.iter().any(|row| row.id == *id);
+            let keeps = |id: &String| is_in_form(id) || figure.left_out.contains(id);
+            rows.retain(|id, _| keeps(id) || is_skipped(id));
             let in_form = rows.iter_mut().filter(|(id, _)| is_in_form(id));
             in_form.for_each(|(_, forms)| forms.forget(results.form));
         }

@@ -1,7 +1,7 @@
 //! [`Run`]: a scenario of a figure, with its edits, the axes of its sweep and its seeds.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use scenario::{At, Node, Reader, Scenario, Source, Value, did_you_mean};
 use units::{Bytes, Dur, Rate};
@@ -22,9 +22,24 @@ pub(crate) struct Run {
     pub(crate) axes: Vec<Axis>,
     pub(crate) probe: Option<&'static Probe>,
     pub(crate) quick: Option<Part>,
+    /// The tool that it takes.
+    needs: Option<&'static Tool>,
+    /// Why it is not run: its tool is not here.
+    missing: Option<String>,
     /// See [`Run::tables`].
     tables: OnceLock<Option<Vec<String>>>,
 }
+
+/// A tool that some runs take, which is not part of Trimline.
+struct Tool {
+    name: &'static str,
+    /// Why it does not run, if it does not: looked for once.
+    missing: LazyLock<Option<String>>,
+}
+
+/// All of them.
+static TOOLS: [Tool; 1] =
+    [Tool { name: "verilator", missing: LazyLock::new(scenario::no_circuits) }];
 
 /// An axis of a sweep.
 #[derive(Debug)]
@@ -68,12 +83,28 @@ impl Run {
             true => Some(table.choose("probe", PROBES, |probe| probe.name)?),
             false => None,
         };
+        let needs = match table.has("needs") {
+            true => Some(table.choose("needs", &TOOLS, |tool| tool.name)?),
+            false => None,
+        };
         let quick = table.node("quick");
         let seeds = needed_seeds(table)?;
         check_runs(&axes, &seeds, &table.place("sweep"))?;
         let quick = quick.map_or(Ok(None), |node| part(node, &axes, &seeds))?;
         let tables = OnceLock::new();
-        Ok(Self { id, scenario, scenario_at, seeds, sets, axes, probe, quick, tables })
+        Ok(Self {
+            id,
+            scenario,
+            scenario_at,
+            seeds,
+            sets,
+            axes,
+            probe,
+            quick,
+            needs,
+            missing: None,
+            tables,
+        })
     }
 
     /// Read the table `[sweep]` of the scenario `file`, of which each run has the `edits`, too.
@@ -97,6 +128,8 @@ impl Run {
             axes,
             probe: None,
             quick: None,
+            needs: None,
+            missing: None,
             tables: OnceLock::new(),
         })
     }
@@ -108,7 +141,7 @@ impl Run {
             (Some(part), true) => part.values.get(i).cloned().unwrap_or_default(),
             (_, false) => (0..axis.values.len()).collect(),
         };
-        if quick && self.quick.is_none() {
+        if quick && self.quick.is_none() || self.missing.is_some() {
             return Vec::new();
         }
         let mut points = vec![Point::new()];
@@ -119,6 +152,16 @@ impl Run {
             points = points.into_iter().flat_map(longer).collect();
         }
         points
+    }
+
+    /// Look for its tool.
+    pub(crate) fn find_tool(&mut self) {
+        self.missing = self.needs.and_then(|tool| tool.missing.clone());
+    }
+
+    /// Why it is not run, if its tool is not here.
+    pub(crate) fn missing(&self) -> Option<&str> {
+        self.missing.as_deref()
     }
 
     /// The seeds of every point.

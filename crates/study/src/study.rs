@@ -64,6 +64,16 @@ impl Study {
         }
     }
 
+    /// Rows of its form that are skipped, since a tool is not here: figure, row and why.
+    #[must_use]
+    pub fn skipped(&self) -> Vec<(&str, &str, &str)> {
+        let of_figure = |figure| {
+            let rows = Figure::skipped_in(figure, self.form);
+            rows.map(|(row, why)| (&*figure.id, row, why)).collect::<Vec<_>>()
+        };
+        self.figures.iter().flat_map(of_figure).collect()
+    }
+
     /// The same in another form; it is loaded in the full one.
     #[must_use]
     pub fn in_form(mut self, form: Form) -> Self {

@@ -51,6 +51,7 @@ impl Sweep {
             runs: vec![run],
             rows: Vec::new(),
             left_out: Vec::new(),
+            skipped: Vec::new(),
             curves: Vec::new(),
         };
         let axis = axis(&mut table, &figure.runs[0])?;

@@ -186,6 +186,40 @@ fn published_rows_alone_leave_the_record_of_the_others_as_it_is() {
     assert!(!recorded.contains("published ="), "the full form has these rows, too: {recorded}");
 }
 
+/// The recorded verdict stays, and forms that do not have the row say nothing.
+#[test]
+fn rows_that_take_a_missing_tool_are_skipped() {
+    let dir = studies(|figure| {
+        good(figure).replace("id = \"large\"", "id = \"large\"\nneeds = \"verilator\"")
+    });
+    let path = dir.path().join("studies/tiny/verdicts.toml");
+    let line = "\"ratio\" = { full = \"does not hold\" }\n";
+    let recorded = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, recorded + line).unwrap();
+    let without = |args: &[&str]| {
+        let mut command = Command::cargo_bin("trimline").unwrap();
+        let command = command.current_dir(dir.path()).env("TRIMLINE_VERILATOR", "/nowhere/it");
+        command.args(args).output().unwrap()
+    };
+    let output = without(&["reproduce", "tiny", "--record"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let why = text(&output.stderr);
+    assert!(why.contains("fig1/ratio: skipped: `/nowhere/it` does not run"), "{output:?}");
+    assert!(!text(&output.stdout).contains("ratio"), "{output:?}");
+    let study = std::fs::read_to_string(dir.path().join("out/reproduce/tiny/study.json")).unwrap();
+    assert!(!study.contains("\"large"), "it was run: {study}");
+    let recorded = std::fs::read_to_string(&path).unwrap();
+    assert!(recorded.contains(line), "{line} is not in {recorded}");
+    let quick = without(&["reproduce", "tiny", "--quick"]);
+    assert!(!text(&quick.stderr).contains("skipped"), "{quick:?}");
+    let unknown = studies(|figure| {
+        good(figure).replace("id = \"large\"", "id = \"large\"\nneeds = \"verilater\"")
+    });
+    let output = trimline(&unknown, &["reproduce", "tiny"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("did you mean `verilator`"), "{output:?}");
+}
+
 #[test]
 fn scores_of_studies_are_lines_and_a_page() {
     let dir = studies(good);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
+use rtl::tools::{Tools, VERILATOR};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -110,6 +111,79 @@ fn the_example_runs() {
         let said = said(&output);
         assert!(output.status.success() && said.contains(&passed), "{said}");
     }
+}
+
+/// What the generator of the design forgets: to take the flag of a PULL that waits out of its ACK.
+const FORGETS: &str = "s/ctrl_i.flags & ~PullFlag;/ctrl_i.flags;/";
+
+/// A Verilator that plants a mistake in each design it is given, in `dir`.
+fn planting(real: &Path, dir: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let script = format!(
+        "#!/bin/sh\nfor file; do\n  case $file in\n    */generator.sv) sed -i '{FORGETS}' \"$file\" \
+         ;;\n  esac\ndone\nexec {} \"$@\"\n",
+        real.display()
+    );
+    let path = dir.join("planting");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// The command as a whole, on a NIC with a planted mistake: it says what differs, and leaves the
+/// shortest inputs, a waveform and a command that repeats it.
+#[test]
+fn a_mistake_in_a_nic_is_left_small_and_comes_again() {
+    let tools = match Tools::find() {
+        Ok(tools) if std::env::var_os("TRIMLINE_RTL_MUTANTS").is_some() => tools,
+        _ => {
+            println!("skipped: it needs make rtl-setup and TRIMLINE_RTL_MUTANTS=1");
+            return;
+        }
+    };
+    let real = std::path::absolute(tools.verilator().get_program()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (planted, out) = (planting(&real, dir.path()), dir.path().join("out"));
+    // What is built is kept below TMPDIR by what the design was before the mistake.
+    let run = |verilator: &Path, kept: &str, args: &[&str]| {
+        let kept = dir.path().join(kept);
+        std::fs::create_dir_all(&kept).unwrap();
+        let mut command = Command::cargo_bin("trimline").unwrap();
+        let command = command.current_dir(root()).env(VERILATOR, verilator).env("TMPDIR", kept);
+        command.args(args).output().unwrap()
+    };
+    let args = ["rtl", "cosim", "p4/ndp.p4", "--packets", "5000", "--seed", "1", "--out"];
+    let failed = run(&planted, "wrong", &[&args[..], &[out.to_str().unwrap()]].concat());
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    let said = unwrapped(&failed);
+    for part in ["p4/ndp.p4, seed 1: headers.ndp.flags (", "ndp_rules.p4:", "cycle ", "waves.vcd"] {
+        assert!(said.contains(part), "no {part:?} in\n{said}");
+    }
+
+    let trace: serde_json::Value = serde_json::from_str(&text(&out, "trace.json")).unwrap();
+    let events = trace["trace"]["events"].as_array().unwrap().len();
+    // Two packets that want a PULL at once: one has to wait.
+    assert!((2..=4).contains(&events), "{trace}");
+    let cycle = trace["cycle"].as_u64().unwrap();
+    let waves = text(&out, "waves.vcd");
+    assert!(waves.contains("$enddefinitions") && waves.contains("tx_frame_o"));
+    let times: Vec<u64> =
+        waves.lines().filter_map(|line| line.strip_prefix('#')?.parse().ok()).collect();
+    let (first, last) = (times[0], *times.last().unwrap());
+    assert_eq!(first, 2 * cycle.saturating_sub(200));
+    assert!((2 * cycle..2 * cycle + 4).contains(&last), "to {last}, it fails in {cycle}");
+
+    let (_, again) = said.split_once("again: trimline ").unwrap();
+    let again: Vec<&str> = again.split_whitespace().collect();
+    let repeated = run(&planted, "wrong", &again);
+    assert_eq!(repeated.status.code(), Some(1), "{repeated:?}");
+    // Of long lines of bytes the terminal's width is broken anywhere.
+    let joined = |text: &str| text.split_whitespace().collect::<String>();
+    let mismatch = trace["mismatch"].as_str().unwrap().lines().next().unwrap();
+    let said = joined(&unwrapped(&repeated));
+    assert!(said.contains(&joined(mismatch)), "no {mismatch:?} in\n{said}");
+    let right = run(&real, "right", &again);
+    assert_eq!(right.status.code(), Some(0), "the shipped circuit passes: {right:?}");
 }
 
 #[test]

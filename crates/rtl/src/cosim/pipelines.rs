@@ -1,7 +1,7 @@
 //! Pipelines without a NIC around them beside the interpreter: packets as close as they may come,
 //! and externs that answer anything.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use endpoint::{Draw, Purpose};
@@ -14,8 +14,9 @@ use thiserror::Error;
 
 use super::evidence::Failure;
 use super::locate::{Located, accessed, setters};
+use super::outside::Outside;
 use super::packets::{Input, Packets};
-use crate::emit::{Module, Request};
+use crate::emit::Module;
 use crate::pipelines::Pipelines;
 use crate::record::Record;
 use crate::sim::{SimError, Simulation};
@@ -103,11 +104,7 @@ pub struct Bench<'a> {
     at: PipelineId,
     module: &'a Module,
     run: Simulation,
-    externs: Answers,
-    /// Registers and counters that other pipelines share, which are outside.
-    outside: State,
-    /// Answers by the cycle in which they are due, with the request.
-    due: VecDeque<(u64, usize, Vec<u128>)>,
+    outside: Outside<Answers>,
     /// The interpreter, and its externs.
     machine: Machine,
     model: Answers,
@@ -131,9 +128,7 @@ impl<'a> Bench<'a> {
             at,
             module: &pipelines.modules()[at.index()],
             run,
-            externs: answers.clone(),
-            outside: state.clone(),
-            due: VecDeque::new(),
+            outside: Outside::new(answers.clone(), state.clone()),
             machine,
             model: answers,
             compared: Compared::default(),
@@ -157,7 +152,10 @@ impl<'a> Bench<'a> {
             let record = self.inputs(now, entering);
             let out = self.run.step(&record)?;
             self.compared.cycles += 1;
-            self.answer(&out, now);
+            let get = |name: &str| {
+                self.run.outputs().get_named(&out, &format!("{}_{name}", self.module.name()))
+            };
+            self.outside.ask(now, self.module.requests(), get);
             let Some((nth, _)) = leave.peek() else { break };
             let nth = *nth;
             let leaving = leave.next_if(|(_, (cycle, _))| cycle + latency == now);
@@ -186,10 +184,7 @@ impl<'a> Bench<'a> {
         let mut set = |name: &str, value: u128| {
             layout.set_named(&mut record, &format!("{}_{name}", self.module.name()), value);
         };
-        while let Some((_, request, values)) = self.due.pop_front_if(|(due, ..)| *due == now) {
-            let names = &self.module.requests()[request].results;
-            names.iter().zip(values).for_each(|(name, value)| set(name, value));
-        }
+        self.outside.answer(now, self.module.requests(), &mut set);
         let Some(Input { bytes, meta, .. }) = entering else { return record };
         set("valid_i", 1);
         set("length_i", bytes.len() as u128);
@@ -207,35 +202,6 @@ impl<'a> Bench<'a> {
             layout.set_words(&mut record, layout.port(&self.port("packet_i")), &words);
         }
         record
-    }
-
-    /// Asks the externs what the module asks.
-    fn answer(&mut self, out: &Record, now: u64) {
-        let mut writes = Vec::new();
-        for (at, request) in self.module.requests().iter().enumerate() {
-            if self.get(out, &request.valid) == 0 {
-                continue;
-            }
-            let Request { port, latency, args, results, .. } = request;
-            let args: Vec<u128> = args.iter().map(|name| self.get(out, name)).collect();
-            let mut values = vec![0; results.len()];
-            match *port {
-                Way::Call(which) => self.externs.call(which, &args, &mut values),
-                Way::Read(register) => values[0] = self.outside.register(register, args[0]),
-                Way::Write(register) => writes.push((register, args)),
-                Way::Count(counter) => self.outside.count(counter, args[0], args[1] as usize),
-                // Tables are inside.
-                Way::LookUp(_) => {}
-            }
-            if !values.is_empty() {
-                self.due.push_back((now + u64::from(*latency), at, values));
-            }
-        }
-        for (register, args) in writes {
-            self.outside.set_register(register, args[0], args[1]);
-        }
-        // Latencies differ.
-        self.due.make_contiguous().sort_by_key(|(due, ..)| *due);
     }
 
     /// What the interpreter makes of a packet, beside what has come out.
@@ -289,13 +255,13 @@ impl<'a> Bench<'a> {
             let asked = |answers: &Answers| answers.states.get(&id).copied().unwrap_or(0).into();
             let is_it = |port| matches!(port, Way::Call(which) if program.instance(which) == id);
             let field = format!("what {} is asked", known.instance);
-            self.same_left(field, &is_it, asked(&self.externs), asked(&self.model))?;
+            self.same_left(field, &is_it, asked(self.outside.externs()), asked(&self.model))?;
         }
         for (id, known) in (0..).map(RegisterId).zip(&program.registers) {
             let is_it = |port| port == Way::Write(id);
             let is_outside = self.module.requests().iter().any(|request| is_it(request.port));
             for index in (0..known.size.into()).take_while(|_| is_outside) {
-                let (field, found) = (&known.name, self.outside.register(id, index));
+                let (field, found) = (&known.name, self.outside.state().register(id, index));
                 let expected = state(&mut self.machine).register(id, index);
                 self.same_left(format!("{field}[{index}]"), &is_it, found, expected)?;
             }
@@ -305,7 +271,7 @@ impl<'a> Bench<'a> {
             let is_outside = self.module.requests().iter().any(|request| is_it(request.port));
             for index in (0..known.size.into()).take_while(|_| is_outside) {
                 let count = |Count { packets, bytes }: Count| words([packets, bytes]);
-                let found = count(self.outside.counted(id, index));
+                let found = count(self.outside.state().counted(id, index));
                 let expected = count(state(&mut self.machine).counted(id, index));
                 self.same_left(format!("{}[{index}]", known.name), &is_it, found, expected)?;
             }

@@ -1,14 +1,14 @@
 //! Modules beside the interpreter: packets at their least spacing, externs that answer anything
 //! after their latency, and what comes out.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use p4::ir::circuit::{Outcome, Target};
-use p4::ir::{self, PipelineId, Port as Way, RegisterId};
-use p4::program::{Externs, Parsed};
+use p4::ir::{self, PipelineId, RegisterId};
+use p4::program::Parsed;
 use p4::state::{Count, State};
-use trimline_rtl::emit::{Module, Request, SELECT, Unsupported, emit};
+use trimline_rtl::cosim::Outside;
+use trimline_rtl::emit::{Module, SELECT, Unsupported, emit};
 use trimline_rtl::pipelines::Pipelines;
 use trimline_rtl::record::{Layout, Record};
 use trimline_rtl::sim::{Program, Simulation};
@@ -28,11 +28,8 @@ pub(crate) struct Bench {
     program: Arc<ir::Program>,
     ins: Layout,
     outs: Layout,
-    /// Registers and counters that other pipelines share, which are outside.
-    state: State,
-    externs: Instances,
-    /// Answers by the cycle in which they are due, with the request.
-    due: VecDeque<(u64, usize, Vec<u128>)>,
+    /// Its state holds in the end what the registers and counters inside hold, too.
+    outside: Outside<Instances>,
     draw: Draw,
     spacing: u64,
     packets: Arc<[Input]>,
@@ -53,9 +50,7 @@ impl Bench {
             outs: Layout::new(module.outputs().to_vec()),
             mutant: 0,
             program: Arc::clone(program),
-            state: State::new(Arc::clone(program)),
-            externs: Instances::new(program),
-            due: VecDeque::new(),
+            outside: Outside::new(Instances::new(program), State::new(Arc::clone(program))),
             draw: Draw(99),
             spacing: module.spacing().into(),
             module: Arc::new(module),
@@ -127,18 +122,16 @@ impl Bench {
         {
             self.enter(&mut record, input);
         }
-        while let Some((_, request, values)) = self.due.pop_front_if(|(due, ..)| *due == now) {
-            let names = &self.module.requests()[request].results;
-            for (name, value) in names.iter().zip(values) {
-                self.set(&mut record, name, value);
-            }
-        }
+        let ins = &self.ins;
+        let set = |name: &str, value: u128| ins.set(&mut record, ins.port(name), value);
+        self.outside.answer(now, self.module.requests(), set);
         record
     }
 
     /// The outputs of a cycle, and where they differ.
     fn outputs(&mut self, out: &Record, now: u64) -> Result<(), String> {
-        self.answer(out, now);
+        let get = |name: &str| self.outs.get(out, self.outs.port(name));
+        self.outside.ask(now, self.module.requests(), get);
         let name = &self.name;
         let since = now.checked_sub(self.module.latency().into());
         let due = since.is_some_and(|since| {
@@ -162,34 +155,6 @@ impl Bench {
 
     fn is_done(&self) -> bool {
         self.outcomes.len() == self.packets.len()
-    }
-
-    /// Asks the externs what the module asks.
-    fn answer(&mut self, out: &Record, now: u64) {
-        let mut writes = Vec::new();
-        for (at, request) in self.module.requests().iter().enumerate() {
-            if self.get(out, &request.valid) == 0 {
-                continue;
-            }
-            let Request { port, latency, args, results, .. } = request;
-            let args: Vec<u128> = args.iter().map(|name| self.get(out, name)).collect();
-            let mut values = vec![0; results.len()];
-            match *port {
-                Way::Call(which) => self.externs.call(which, &args, &mut values),
-                Way::Read(register) => values[0] = self.state.register(register, args[0]),
-                Way::Write(register) => writes.push((register, args)),
-                Way::Count(counter) => self.state.count(counter, args[0], args[1] as usize),
-                Way::LookUp(_) => unreachable!("tables are inside"),
-            }
-            if !values.is_empty() {
-                self.due.push_back((now + u64::from(*latency), at, values));
-            }
-        }
-        for (register, args) in writes {
-            self.state.set_register(register, args[0], args[1]);
-        }
-        // Latencies differ.
-        self.due.make_contiguous().sort_by_key(|(due, ..)| *due);
     }
 
     /// What comes out; nothing if that cannot be.
@@ -244,7 +209,7 @@ impl Bench {
     /// Registers, counters and externs are as the interpreter leaves them.
     fn check_what_is_left(&mut self) -> Result<(), String> {
         let outcomes = std::mem::take(&mut self.outcomes);
-        let got = left_behind(outcomes, self.externs.clone(), &self.state);
+        let got = left_behind(outcomes, self.outside.externs().clone(), self.outside.state());
         let same = got == *self.wanted;
         if same { Ok(()) } else { Err(format!("{}: what is left behind", self.name)) }
     }
@@ -252,7 +217,7 @@ impl Bench {
     fn remember(&mut self, name: &str, index: u128, values: &[u128]) {
         if let [value] = *values {
             let known = self.program.registers.iter().position(|r| r.name == name).unwrap();
-            self.state.set_register(RegisterId(known as u32), index, value);
+            self.outside.state_mut().set_register(RegisterId(known as u32), index, value);
             return;
         }
         let known = self.program.counters.iter().position(|c| c.name == name).unwrap();
@@ -261,7 +226,7 @@ impl Bench {
         // A state counts; it is not told what it has counted.
         for packet in 0..count.packets {
             let bytes = if packet == 0 { count.bytes as usize } else { 0 };
-            self.state.count(counter, index, bytes);
+            self.outside.state_mut().count(counter, index, bytes);
         }
     }
 }

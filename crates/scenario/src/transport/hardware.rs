@@ -8,6 +8,7 @@ use nic::nano::endpoint::{Nano, ProgramError};
 use p4::interp::Machine;
 use p4::ir;
 use rtl::switch::Sizes;
+use rtl::tools::Tools;
 use units::{Dur, Rate};
 
 use super::nic::config_of;
@@ -132,4 +133,10 @@ fn listed(protocols: &[u8]) -> String {
 /// The shortest frames come closer than that.
 pub fn check_rate(rate: Rate, spacing: u64) -> Result<(), Diagnostic> {
     too_close(rate, spacing).map_or(Ok(()), |message| Err(Diagnostic::new(message)))
+}
+
+/// Why no circuit runs here: a tool is missing that `make rtl-setup` installs. `None` if they do.
+#[must_use]
+pub fn no_circuits() -> Option<String> {
+    Tools::find().err().map(|why| why.to_string())
 }

@@ -22,6 +22,7 @@ mod htsim;
 mod incast_invariants;
 mod longest;
 mod lossless;
+mod lossy;
 mod malformed;
 mod marking;
 mod mptcp_two_paths;

@@ -7,44 +7,22 @@ use endpoint::{Observer, Stat};
 use fabric::{Counters, Outcome};
 use trimline_scenario::{Options, Scenario, observe};
 
+use crate::lossy::Lossy;
+
 struct Nothing;
 
 impl Observer for Nothing {}
 
 /// Fifteen senders of short messages to one host whose link loses three of ten acknowledgements to
 /// one of them: thousands of messages are over before that one hears of its own.
-const MANY: &str = "
-name = \"thousands of short messages\"
-seed = 1
-[topology]
-kind = \"star\"
-hosts = 16
-link_rate = \"200Gbps\"
-link_delay = \"131ns\"
-[queue]
-kind = \"drop-tail\"
-capacity = \"200 packets\"
-[routing]
-mode = \"single\"
-reroute_after = \"1us\"
-[traffic]
-kind = \"closed-loop\"
-sources = \"1-15\"
-destinations = \"0\"
-connections = 4
-size = \"64B\"
-gap = \"0\"
-gap_kind = \"fixed\"
-keep_destination = true
-[measure]
-to = \"300us\"
-[[fault]]
-at = \"0\"
-link = \"tor 0 -> host 1\"
-one_way = true
-action = \"loss\"
-probability = 0.3
-";
+const MANY: Lossy = Lossy {
+    hosts: 16,
+    capacity: "200 packets",
+    connections: 4,
+    size: "64B",
+    to: "300us",
+    probability: 0.3,
+};
 
 /// Receivers that end a message before its sender has asked again, so that most of them begin anew.
 const HASTY: &str = "
@@ -80,7 +58,7 @@ const P4: &str = "kind = \"nic\"\nprogram = \"../../p4/ndp.p4\"\nbackend = \"rus
 
 /// Messages delivered, and delivered twice, of [`MANY`].
 fn run(transport: &str) -> (u64, u64) {
-    let outcome = run_of(MANY, transport);
+    let outcome = run_of(&MANY.text(), transport);
     (outcome.counters.delivered, outcome.counters.stat(Stat::DeliveredTwice))
 }
 

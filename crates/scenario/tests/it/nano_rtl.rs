@@ -7,6 +7,8 @@ use fabric::Counters;
 use rtl::tools::Tools;
 use trimline_scenario::{Diagnostic, Options, Scenario, observe};
 
+use crate::lossy::Lossy;
+
 type Checked<T> = Result<T, Diagnostic>;
 
 /// All NICs of both incasts, not only some.
@@ -14,34 +16,20 @@ const ALL: &str = "TRIMLINE_RTL_ALL";
 
 /// Several messages at an instant, of which packets are lost, to receivers that end messages
 /// before they are asked again and know the last four: all is repeated, and forgotten.
-const BURSTS: &str = "
-name = \"bursts\"
-seed = 1
+const BURSTS: Lossy = Lossy {
+    hosts: 4,
+    capacity: "4 packets",
+    connections: 8,
+    size: "3KB",
+    to: "25us",
+    probability: 0.4,
+};
+
+/// Their hosts.
+const HOSTS: &str = "
 [host]
 clock_ppm = 0
 send_jitter = 0
-[topology]
-kind = \"star\"
-hosts = 4
-link_rate = \"200Gbps\"
-link_delay = \"131ns\"
-[queue]
-kind = \"drop-tail\"
-capacity = \"4 packets\"
-[routing]
-mode = \"single\"
-reroute_after = \"1us\"
-[traffic]
-kind = \"closed-loop\"
-sources = \"1-3\"
-destinations = \"0\"
-connections = 8
-size = \"3KB\"
-gap = \"0\"
-gap_kind = \"fixed\"
-keep_destination = true
-[measure]
-to = \"25us\"
 [transport]
 kind = \"nic\"
 program = \"ndp\"
@@ -50,12 +38,6 @@ clocked = true
 ingress_timeouts = 1
 timeout = \"1us\"
 remember = 4
-[[fault]]
-at = \"0\"
-link = \"tor 0 -> host 1\"
-one_way = true
-action = \"loss\"
-probability = 0.4
 ";
 
 fn folder() -> PathBuf {
@@ -114,7 +96,8 @@ fn an_incast_of_homa_has_one_digest_with_models_and_with_circuits() {
 
 #[test]
 fn bursts_that_are_lost_and_forgotten_are_counted_alike() {
-    let run = |set: &[&str]| run(Scenario::parse("x.toml", BURSTS, &folder(), &edits(set)));
+    let text = BURSTS.text() + HOSTS;
+    let run = |set: &[&str]| run(Scenario::parse("x.toml", &text, &folder(), &edits(set)));
     let model = run(&["transport.backend=interpreter"]);
     for stat in [Stat::Retransmission, Stat::Duplicate, Stat::Forgotten, Stat::DeliveredTwice] {
         assert!(model.1.stat(stat) > 0, "{stat:?} is not tried: {model:?}");
