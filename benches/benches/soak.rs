@@ -123,17 +123,7 @@ fn endpoint(transport: &str) -> Box<dyn Endpoint> {
     match transport {
         "ndp" => {
             use transports::ndp::{Config, Ndp};
-            let ms = Dur::from_ms;
-            Box::new(
-                Ndp::new(Config {
-                    rto_initial: ms(10),
-                    rto_min: ms(5),
-                    rto_max: ms(50),
-                    stall_timeout: ms(20),
-                    ..Config::paper(8_900)
-                })
-                .unwrap(),
-            )
+            Box::new(Ndp::new(Config::processes(8_900)).unwrap())
         }
         "homa" => {
             use transports::homa::{Config, Cutoffs, Homa};
@@ -141,12 +131,8 @@ fn endpoint(transport: &str) -> Box<dyn Endpoint> {
             Box::new(Homa::new(Config { payload: 8_900, ..Config::paper(cutoffs) }).unwrap())
         }
         "newreno" => {
-            use transports::rto::RtoConfig;
             use transports::tcp::{Config, Tcp};
-            let linux = Config::linux_datacenter(8_900);
-            let (min, max) = (Dur::from_ms(5), Dur::from_ms(50));
-            let rto = RtoConfig { min, max, initial: Dur::from_ms(10), ..linux.rto };
-            Box::new(Tcp::new(Config { rto, ..linux }).unwrap())
+            Box::new(Tcp::new(Config::processes(8_900)).unwrap())
         }
         other => panic!("{other} is none of ndp, homa, newreno"),
     }

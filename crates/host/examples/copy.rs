@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use transports::ndp::{Config as NdpConfig, Ndp};
 use trimline_host::{Config, Limits, Manner, Node, bind};
-use units::{Dur, HostId};
+use units::HostId;
 
 const SENDER: HostId = HostId(0);
 const RECEIVER: HostId = HostId(1);
@@ -50,14 +50,7 @@ pub(crate) fn copy(args: &[&str]) -> Result<u64, Box<dyn Error>> {
 
 /// Host `me` of two.
 fn node(me: HostId, addrs: [SocketAddr; 2]) -> Result<Node, Box<dyn Error>> {
-    // Timeouts of processes that share a machine with others.
-    let ndp = NdpConfig {
-        rto_initial: Dur::from_ms(10),
-        rto_min: Dur::from_ms(5),
-        rto_max: Dur::from_ms(50),
-        stall_timeout: Dur::from_ms(20),
-        ..NdpConfig::paper(8_900)
-    };
+    let ndp = NdpConfig::processes(8_900);
     let socket = bind(addrs[me.0 as usize])?;
     let peers = [(SENDER, addrs[0]), (RECEIVER, addrs[1])].into();
     let config = Config::loopback(me, peers, 1);

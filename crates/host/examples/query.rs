@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use transports::ndp::{Config as NdpConfig, Ndp};
 use trimline_host::{AddressBook, Config, Limits, Node, NodeError, bind};
-use units::{Dur, HostId};
+use units::HostId;
 
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -44,14 +44,7 @@ pub(crate) fn query(
     }
     let mut nodes = Vec::new();
     for (socket, host) in sockets.into_iter().zip(0..) {
-        // Timeouts of processes that share a machine with others.
-        let ndp = NdpConfig {
-            rto_initial: Dur::from_ms(10),
-            rto_min: Dur::from_ms(5),
-            rto_max: Dur::from_ms(50),
-            stall_timeout: Dur::from_ms(20),
-            ..NdpConfig::paper(1_400)
-        };
+        let ndp = NdpConfig::processes(1_400);
         let config = Config::loopback(HostId(host), peers.clone(), 1);
         nodes.push(Node::start(config, socket, Box::new(Ndp::new(ndp)?), Limits::default())?);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use endpoint::{Endpoint, FailReason};
 use trimline_host::{Config, Limits, Manner, Node, NodeError, bind};
-use units::{Dur, HostId};
+use units::HostId;
 
 const LIMIT: Duration = Duration::from_secs(20);
 const A: HostId = HostId(0);
@@ -21,16 +21,8 @@ fn homa() -> Box<dyn Endpoint> {
 }
 
 fn newreno() -> Box<dyn Endpoint> {
-    use transports::rto::RtoConfig;
     use transports::tcp::{Config, Tcp};
-    let linux = Config::linux_datacenter(8_900);
-    let rto = RtoConfig {
-        min: Dur::from_ms(5),
-        max: Dur::from_ms(50),
-        initial: Dur::from_ms(10),
-        ..linux.rto
-    };
-    Box::new(Tcp::new(Config { rto, ..linux }).unwrap())
+    Box::new(Tcp::new(Config::processes(8_900)).unwrap())
 }
 
 type Make = fn() -> Box<dyn Endpoint>;

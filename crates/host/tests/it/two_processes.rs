@@ -56,34 +56,19 @@ fn endpoint_of(transport: &str) -> Box<dyn Endpoint> {
     }
 }
 
-/// The paper's NDP. The timeouts are those of processes that share a machine with others and may
-/// not run for milliseconds; loopback itself takes microseconds.
+/// The paper's NDP. Loopback itself takes microseconds.
 fn ndp() -> Box<dyn Endpoint> {
     use transports::ndp::{Config, Ndp};
-    let config = Config {
-        rto_initial: Dur::from_ms(10),
-        rto_min: Dur::from_ms(5),
-        rto_max: Dur::from_ms(50),
-        stall_timeout: Dur::from_ms(20),
-        ..Config::paper(9_000)
-    };
-    Box::new(Ndp::new(config).unwrap())
+    Box::new(Ndp::new(Config::processes(9_000)).unwrap())
 }
 
-/// TCP as Linux runs it in a data centre, with the same smaller timeouts.
+/// TCP as Linux runs it in a data centre.
 fn newreno() -> Box<dyn Endpoint> {
-    use transports::rto::RtoConfig;
     use transports::tcp::{Config, Tcp};
-    let linux = Config::linux_datacenter(8_960);
-    let rto = RtoConfig {
-        min: Dur::from_ms(5),
-        max: Dur::from_ms(50),
-        initial: Dur::from_ms(10),
-        ..linux.rto
-    };
     let delayed_ack = Some(Dur::from_ms(1));
     // A thousand timeouts of 50 ms in a row mean that the test has ended.
-    Box::new(Tcp::new(Config { rto, delayed_ack, max_timeouts: 1_000, ..linux }).unwrap())
+    let config = Config { delayed_ack, max_timeouts: 1_000, ..Config::processes(8_960) };
+    Box::new(Tcp::new(config).unwrap())
 }
 
 /// The bytes of message `key`: a tenth each of the smallest and the largest, the others spread

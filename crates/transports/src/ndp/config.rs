@@ -148,6 +148,19 @@ impl Config {
         }
     }
 
+    /// [`Config::paper`] with timeouts of processes that share a machine with others: they may not
+    /// run for milliseconds. 10 ms at first, then 5 to 50 ms; 20 ms without PULLs. Ours.
+    #[must_use]
+    pub fn processes(payload: u16) -> Self {
+        Self {
+            rto_initial: Dur::from_ms(10),
+            rto_min: Dur::from_ms(5),
+            rto_max: Dur::from_ms(50),
+            stall_timeout: Dur::from_ms(20),
+            ..Self::paper(payload)
+        }
+    }
+
     /// Check what the fields say about themselves and one another.
     ///
     /// # Errors

@@ -231,6 +231,15 @@ impl Config {
         }
     }
 
+    /// [`Config::linux_datacenter`] with timeouts of processes that share a machine with others:
+    /// they may not run for milliseconds. 10 ms at first, then 5 to 50 ms. Ours.
+    #[must_use]
+    pub fn processes(mss: u16) -> Self {
+        let linux = Self::linux_datacenter(mss);
+        let (min, max) = (Dur::from_ms(5), Dur::from_ms(50));
+        Self { rto: RtoConfig { min, max, initial: Dur::from_ms(10), ..linux.rto }, ..linux }
+    }
+
     /// NewReno of ns-2.35 (specs/tcp.md#11, column "ns2-2.35"), whose window never exceeds
     /// 20 packets.
     #[must_use]
