@@ -38,8 +38,8 @@ const LIFE: u64 = 1_000;
 const OPEN_MAX: usize = 1 << 16;
 /// What a transport may keep of an open message beside its bytes.
 const PER_MESSAGE: i64 = 2 << 10;
-/// For what takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// For what takes milliseconds, on a machine that may be busy.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Messages of the honest peer.
 const HONEST_MESSAGES: u64 = 5;
 
