@@ -51,7 +51,7 @@ rtl: rtl-setup
 	TRIMLINE_RTL_COST=1 cargo test --release --locked -p trimline-rtl --test it cost -- --nocapture
 
 # The program that the tests have built.
-studies:
+studies: rtl-setup
 	cargo test --quiet --locked --workspace --tests --no-run
 	for study in $(STUDIES); do \
 	    target/debug/trimline reproduce $$study --quick --out out/quick/$$study || exit 1; \

@@ -12,6 +12,7 @@ INPUTS = """
 
 async def start(dut, **inputs):
     """Every input is zero but `inputs`, then the design comes out of its reset."""
+    assert inputs.keys() <= set(INPUTS), inputs
     for name in ["rst_ni", *INPUTS]:
         getattr(dut, name).value = inputs.get(name, 0)
     cocotb.start_soon(Clock(dut.clk_i, 2, unit="ns").start())

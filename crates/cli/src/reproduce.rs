@@ -32,7 +32,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     say_skipped(&study);
     say_few_seeds(&results);
     say_phases(&results);
-    said(print(&results, &dir), &dir);
+    said(print(&results, study.skipped().len(), &dir), &dir);
     if args.record {
         record.update(&study, &results);
         record.write()?;
@@ -40,11 +40,14 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     ended(&record.left(&results), &results, &dir)
 }
 
-fn print(results: &StudyResults, dir: &Path) -> Ended {
+fn print(results: &StudyResults, skipped: usize, dir: &Path) -> Ended {
     say(table(results))?;
     say(results.score())?;
     if results.left_out > 0 {
         say(format_args!("{} rows are left to the full form", results.left_out))?;
+    }
+    if skipped > 0 {
+        say(format_args!("{skipped} rows are skipped"))?;
     }
     say_where(results, dir)
 }

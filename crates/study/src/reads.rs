@@ -25,13 +25,20 @@ impl Figure {
                     && has_tools(&self.reads_of_curve(curve, false))
             })
             .collect();
-        let kept: Vec<bool> = self.rows.iter().map(|row| has_tools(&self.reads_of(row))).collect();
+        let kept: Vec<bool> = self.rows.iter().map(|row| self.lacks(row).is_none()).collect();
         let (rows, curves) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.curves));
         for (row, kept) in rows.into_iter().zip(kept) {
             if kept { self.rows.push(row) } else { self.skipped.push(row) }
         }
         self.curves =
             curves.into_iter().zip(shown).filter_map(|(c, shown)| shown.then_some(c)).collect();
+    }
+
+    /// Why a row is skipped: a run that it reads, or the experiment on its cause, lacks its tool.
+    fn lacks(&self, row: &Row) -> Option<&str> {
+        let reads = self.reads_of(row).into_iter().map(|(run, _)| run);
+        let runs = reads.chain(row.cause.as_ref().map(|cause| cause.run));
+        runs.filter_map(|run| self.runs[run].missing()).next()
     }
 
     /// Rows of a form that are skipped, each with why.
@@ -41,9 +48,8 @@ impl Figure {
             Form::Published => row.origin == Origin::Published,
             Form::Quick => self.reads_of(row).iter().all(|(r, _)| self.runs[*r].quick.is_some()),
         };
-        let why = |row| self.reads_of(row).into_iter().find_map(|(r, _)| self.runs[r].missing());
         let rows = self.skipped.iter().filter(is_in_form);
-        rows.filter_map(move |row| Some((&*row.id, why(row)?)))
+        rows.filter_map(|row| Some((&*row.id, self.lacks(row)?)))
     }
 
     /// Leave out rows that are not published, and curves of which a point would not be run.
