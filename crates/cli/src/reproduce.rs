@@ -29,10 +29,11 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
         }
     }
     say_missing(&results);
-    say_skipped(&study);
+    let skipped = study.skipped();
+    say_skipped(&skipped);
     say_few_seeds(&results);
     say_phases(&results);
-    said(print(&results, study.skipped().len(), &dir), &dir);
+    said(print(&results, skipped.len(), &dir), &dir);
     if args.record {
         record.update(&study, &results);
         record.write()?;
@@ -52,9 +53,9 @@ fn print(results: &StudyResults, skipped: usize, dir: &Path) -> Ended {
     say_where(results, dir)
 }
 
-/// Say which rows are skipped, and why.
-fn say_skipped(study: &Study) {
-    for (figure, row, why) in study.skipped() {
+/// Say which rows, of which figures, are skipped, and why.
+fn say_skipped(skipped: &[(&str, &str, &str)]) {
+    for (figure, row, why) in skipped {
         warn(&format!("{figure}/{row}: skipped: {why}"));
     }
 }

@@ -16,15 +16,11 @@ impl Figure {
     /// Leave out rows and curves that read a run whose tool is not here.
     pub(crate) fn skip_without_tools(&mut self) {
         self.runs.iter_mut().for_each(Run::find_tool);
-        let has_tools =
-            |reads: &[Read]| reads.iter().all(|(r, _)| self.runs[*r].missing().is_none());
-        let curves = self.curves.iter();
-        let shown: Vec<bool> = curves
-            .map(|curve| {
-                self.runs[curve.run].missing().is_none()
-                    && has_tools(&self.reads_of_curve(curve, false))
-            })
-            .collect();
+        let shown = |curve: &Curve| {
+            let reads = self.reads_of_curve(curve, false).into_iter().map(|(run, _)| run);
+            self.missing(reads.chain([curve.run])).is_none()
+        };
+        let shown: Vec<bool> = self.curves.iter().map(shown).collect();
         let kept: Vec<bool> = self.rows.iter().map(|row| self.lacks(row).is_none()).collect();
         let (rows, curves) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.curves));
         for (row, kept) in rows.into_iter().zip(kept) {
@@ -37,8 +33,12 @@ impl Figure {
     /// Why a row is skipped: a run that it reads, or the experiment on its cause, lacks its tool.
     fn lacks(&self, row: &Row) -> Option<&str> {
         let reads = self.reads_of(row).into_iter().map(|(run, _)| run);
-        let runs = reads.chain(row.cause.as_ref().map(|cause| cause.run));
-        runs.filter_map(|run| self.runs[run].missing()).next()
+        self.missing(reads.chain(row.cause.as_ref().map(|cause| cause.run)))
+    }
+
+    /// Why one of `runs` is not run, if its tool is not here.
+    fn missing(&self, mut runs: impl Iterator<Item = usize>) -> Option<&str> {
+        runs.find_map(|run| self.runs[run].missing())
     }
 
     /// Rows of a form that are skipped, each with why.
