@@ -6,12 +6,17 @@ use thiserror::Error;
 use units::{HostId, MsgKey, Time};
 use wire::shim::ShimError;
 
+use crate::XdpError;
+
 /// Why a host stops.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The socket failed for good.
-    #[error("the UDP socket failed: {0}")]
+    #[error("the socket failed: {0}")]
     Io(#[from] io::Error),
+    /// AF_XDP cannot be had, or cannot reach a peer.
+    #[error(transparent)]
+    Xdp(#[from] XdpError),
     /// The endpoint broke the contract. A bug in the transport.
     #[error("the transport broke its contract: {0}")]
     Contract(#[from] ContractViolation),

@@ -1,13 +1,17 @@
 //! The same endpoints on a real clock and real packets.
 //!
-//! A [`Host`] runs one [`endpoint::Endpoint`] and one [`endpoint::App`] over a UDP socket. It is an
-//! environment like the simulated fabric, and keeps the same contract: an endpoint cannot tell
+//! A [`Host`] runs one [`endpoint::Endpoint`] and one [`endpoint::App`] over a [`Socket`]: UDP, or
+//! AF_XDP. It is an environment like the simulated fabric, and keeps the same contract: an endpoint cannot tell
 //! which of the two it runs in. One thread, one loop, no async runtime.
 //!
 //! | file | what |
 //! |---|---|
 //! | `runtime` | [`Host`]: the loop; calls the endpoint and the application, applies their effects |
-//! | `link` | packets to datagrams and back, the socket, faults on purpose |
+//! | `link` | packets to datagrams and back, faults on purpose |
+//! | `backend` | what carries datagrams, as a trait |
+//! | `udp` | datagrams over a UDP socket, in trains |
+//! | `xdp` | datagrams over AF_XDP, as frames |
+//! | `neighbours` | to which MAC address a frame goes |
 //! | `node` | [`Node`]: a host on a thread of its own, for programs |
 //! | `doorbell` | wakes a sleeping host from any thread |
 //! | `inbox` | messages being reassembled; each byte is placed once |
@@ -20,6 +24,7 @@
 //!
 //! Deliberately absent: transports (they come as `Box<dyn Endpoint>`) and threads.
 
+mod backend;
 mod clock;
 mod config;
 mod content;
@@ -28,15 +33,21 @@ mod error;
 mod inbox;
 mod link;
 mod lives;
+mod neighbours;
 mod node;
 mod outbox;
 mod runtime;
 mod signals;
 mod timers;
+mod udp;
+mod xdp;
 
+pub use backend::Socket;
 pub use config::{AddressBook, Config, Way};
 pub use content::{Content, Pattern};
 pub use error::{ContractViolation, Error};
-pub use link::{Fate, Faults, bind, seeded_faults};
+pub use link::{Fate, Faults, seeded_faults};
 pub use node::{Delivery, Limits, Manner, Message, Node, NodeError, Reply};
 pub use runtime::{Counters, Host};
+pub use udp::bind;
+pub use xdp::{Xdp, XdpError};

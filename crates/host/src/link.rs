@@ -1,24 +1,21 @@
-//! The network interface in software: packets to datagrams and back, over one UDP socket.
-//!
-//! Packets to one host that follow one another leave as a train, in one system call (UDP GSO), and
-//! arrive so (GRO).
+//! The network interface in software: packets to datagrams and back, losses on purpose.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, ErrorKind, IoSliceMut};
+use std::collections::BTreeMap;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::ops::Range;
 
 use endpoint::{Draw, Flags, Packet, Purpose};
 use nix::sys::socket::{getsockopt, sockopt};
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use units::{Dur, HostId, MsgId, MsgKey};
-use wire::shim::{Datagram, ShimError, ShimRepr, flag, seal};
+use wire::shim::{Datagram, SHIM_LEN, ShimError, ShimRepr, flag, seal};
 
+use crate::backend::{Arrived, Backend, Outgoing, Socket};
 use crate::doorbell::Doorbell;
-use crate::{Config, Content, ContractViolation, Counters};
+use crate::udp::Udp;
+use crate::{Config, Content, ContractViolation, Counters, Error};
 
 const _: () = assert!(
     flag::TRIMMED == Flags::TRIMMED.0
@@ -28,12 +25,8 @@ const _: () = assert!(
     "the flags of a datagram are those of its packet"
 );
 
-/// The most payload of a UDP datagram over IPv4: 65535 less the IP and UDP headers.
-const DATAGRAM_MAX: usize = 65_507;
 /// Before a datagram's bytes: IPv4 (RFC 791, 3.1) and UDP (RFC 768).
 const IP_AND_UDP: usize = 20 + 8;
-/// Socket buffers asked for. The kernel grants at most `net.core.{r,w}mem_max`.
-const SOCKET_BUFFER: usize = 8 << 20;
 /// Shorter waits are spun, as waking up takes longer. Others that can run go first.
 const SPIN_BELOW: Dur = Dur::from_us(20);
 
@@ -66,17 +59,6 @@ pub fn seeded_faults(seed: u64, host: HostId, drop: u16, twice: u16) -> Faults {
     })
 }
 
-/// A socket on `addr` with large buffers.
-///
-/// # Errors
-/// The address is not this machine's, or taken.
-pub fn bind(addr: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind(addr)?;
-    set_socket_recv_buffer_size(&socket, SOCKET_BUFFER)?;
-    set_socket_send_buffer_size(&socket, SOCKET_BUFFER)?;
-    Ok(socket)
-}
-
 /// What one look at the socket gave.
 pub(crate) enum Received {
     /// Nothing is waiting.
@@ -105,101 +87,21 @@ pub(crate) struct Beside {
 
 /// One host's end of the network.
 pub(crate) struct Link {
-    socket: UdpSocket,
-    /// What cuts and joins trains, where there are any.
-    offloads: Option<UdpSocketState>,
+    backend: Box<dyn Backend>,
     me: HostId,
     mtu: u16,
     peers: BTreeMap<HostId, Peer>,
     pub(crate) faults: Faults,
-    /// The datagrams of `trains`, one behind the other.
-    tx: Vec<u8>,
-    /// What the socket has not taken yet.
-    trains: VecDeque<Train>,
     /// Tokens of what was loaded since all had left.
     tokens: Vec<u32>,
-    rx: Arrivals,
+    /// Where in its datagram the payload of the packet received last is.
+    payload: Range<usize>,
 }
-
-/// The most bytes that wait for the socket: the port is busy then, so that packets are chosen late.
-const BURST: usize = 64 << 10;
 
 struct Peer {
     addr: SocketAddr,
     /// The longest IP packet that the way to it takes, bytes; no limit where that is not known.
     mtu: usize,
-}
-
-/// Datagrams to one host, all of one length but for the last, which may be shorter.
-struct Train {
-    to: SocketAddr,
-    ecn: Option<EcnCodepoint>,
-    /// Where they are in [`Link::tx`].
-    range: Range<usize>,
-    segment: usize,
-}
-
-impl Train {
-    /// Whether a datagram of `len` bytes can follow, of at most `most` in all.
-    fn takes(&self, to: SocketAddr, ecn: Option<EcnCodepoint>, len: usize, most: usize) -> bool {
-        let (have, full) = (self.range.len(), self.range.len().is_multiple_of(self.segment));
-        (self.to, self.ecn) == (to, ecn)
-            && full
-            && len <= self.segment
-            && have / self.segment < most
-            && have + len <= DATAGRAM_MAX
-    }
-}
-
-/// Buffers that the socket fills with trains, and how far they have been looked at.
-struct Arrivals {
-    buffers: [Vec<u8>; TRAINS],
-    metas: [RecvMeta; TRAINS],
-    filled: usize,
-    /// The train that is looked at, and where in it the next datagram begins.
-    at: (usize, usize),
-    /// Where the payload of the packet received last is, in which buffer.
-    payload: (usize, Range<usize>),
-}
-
-/// Trains that one look at the socket takes.
-const TRAINS: usize = 8;
-
-impl Arrivals {
-    fn new() -> Self {
-        Self {
-            buffers: std::array::from_fn(|_| vec![0; BURST]),
-            metas: [RecvMeta::default(); TRAINS],
-            filled: 0,
-            at: (0, 0),
-            payload: (0, 0..0),
-        }
-    }
-
-    /// The next datagram: its train and where in it.
-    fn next(&mut self) -> Option<(usize, Range<usize>)> {
-        let (n, start) = self.at;
-        if n >= self.filled {
-            return None;
-        }
-        let RecvMeta { len, stride, .. } = self.metas[n];
-        let end = len.min(start + stride.max(1));
-        self.at = if end < len { (n, end) } else { (n + 1, 0) };
-        Some((n, start..end))
-    }
-
-    fn fill(&mut self, socket: &UdpSocket, offloads: Option<&UdpSocketState>) -> io::Result<()> {
-        (self.filled, self.at) = (0, (0, 0));
-        let Some(offloads) = offloads else {
-            let (len, addr) = socket.recv_from(&mut self.buffers[0])?;
-            self.metas[0] = RecvMeta { addr, len, stride: len, ..RecvMeta::default() };
-            self.filled = 1;
-            return Ok(());
-        };
-        let mut slices = self.buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
-        self.filled = offloads.recv(socket.into(), &mut slices, &mut self.metas)?;
-        Ok(())
-    }
 }
 
 impl Peer {
@@ -216,23 +118,19 @@ impl Peer {
 }
 
 impl Link {
-    pub(crate) fn new(socket: UdpSocket, config: &Config) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        let offloads = match config.trains {
-            true => Some(UdpSocketState::new((&socket).into())?),
-            false => None,
+    pub(crate) fn new(socket: Socket, config: &Config) -> Result<Self, Error> {
+        let backend: Box<dyn Backend> = match socket {
+            Socket::Udp(socket) => Box::new(Udp::new(socket, config.trains)?),
+            Socket::Xdp(socket) => Box::new(socket.to(&config.peers)?),
         };
         Ok(Self {
-            socket,
-            offloads,
+            backend,
             me: config.me,
             mtu: config.mtu,
             peers: config.peers.iter().map(|(&host, &addr)| (host, Peer::at(addr))).collect(),
             faults: Box::new(|_| Fate::Pass),
-            tx: vec![0; BURST + 2 * DATAGRAM_MAX],
-            trains: VecDeque::new(),
             tokens: Vec::new(),
-            rx: Arrivals::new(),
+            payload: 0..0,
         })
     }
 
@@ -241,19 +139,14 @@ impl Link {
         self.peers.contains_key(&host)
     }
 
-    /// Whether datagrams wait for the socket.
+    /// Whether datagrams wait to be sent.
     pub(crate) fn is_loaded(&self) -> bool {
-        !self.trains.is_empty()
+        self.backend.is_loaded()
     }
 
     /// Whether as many wait as may: the port is busy.
-    pub(crate) fn is_full(&self) -> bool {
-        self.end() >= BURST
-    }
-
-    /// Where the next datagram goes.
-    fn end(&self) -> usize {
-        self.trains.back().map_or(0, |train| train.range.end)
+    pub(crate) fn is_full(&mut self) -> bool {
+        self.backend.is_full()
     }
 
     /// Make the datagram of `pkt` and what travels beside it, with its payload if it carries one.
@@ -271,37 +164,35 @@ impl Link {
         if pkt.wire_len > self.mtu {
             return Err(ContractViolation::Mtu { wire_len: pkt.wire_len, mtu: self.mtu });
         }
-        // More than 65535 bytes do not fit the buffer either; `emit` says so.
-        let payload_len = u16::try_from(pkt.payload_len()).unwrap_or(u16::MAX);
-        let end = self.end();
-        let datagram = &mut self.tx[end..end + DATAGRAM_MAX];
-        let len = shim(pkt, beside).emit(pkt.header(), payload_len, datagram)?;
-        let bytes = IP_AND_UDP + len;
+        let bytes = IP_AND_UDP + SHIM_LEN + pkt.header().len() + pkt.payload_len() as usize;
         if bytes > mtu {
             return Err(ContractViolation::PathMtu { bytes, dst: pkt.dst, mtu });
         }
+        // More than 65535 bytes do not fit the slot either; `emit` says so.
+        let payload_len = u16::try_from(pkt.payload_len()).unwrap_or(u16::MAX);
+        let slot = self.backend.slot();
+        let len = shim(pkt, beside).emit(pkt.header(), payload_len, slot)?;
+        let datagram = &mut slot[..len];
         if payload_len > 0 {
             let key = MsgKey { src: self.me, id: pkt.span.msg };
-            let payload = &mut datagram[len - usize::from(payload_len)..len];
+            let payload = &mut datagram[len - usize::from(payload_len)..];
             content.read(key, pkt.span.offset, payload);
         }
-        seal(&mut datagram[..len]);
-        let ecn = pkt.flags.has(Flags::ECT).then_some(EcnCodepoint::Ect0);
-        match (self.faults)(counters.sent) {
+        seal(datagram);
+        let fate = (self.faults)(counters.sent);
+        match fate {
+            Fate::Pass => {}
             Fate::Drop => counters.dropped_on_purpose += 1,
-            Fate::Pass => self.append(to, ecn, len),
+            Fate::Twice => counters.doubled_on_purpose += 1,
             Fate::Damage => {
                 counters.damaged_on_purpose += 1;
                 let at = counters.sent as usize;
-                self.tx[end + at % len] ^= 1 << (at / len % 8);
-                self.append(to, ecn, len);
+                datagram[at % len] ^= 1 << (at / len % 8);
             }
-            Fate::Twice => {
-                counters.doubled_on_purpose += 1;
-                self.tx.copy_within(end..end + len, end + len);
-                self.append(to, ecn, len);
-                self.append(to, ecn, len);
-            }
+        }
+        if fate != Fate::Drop {
+            let (markable, twice) = (pkt.flags.has(Flags::ECT), fate == Fate::Twice);
+            self.backend.append(Outgoing { to, markable, len, twice }, counters);
         }
         counters.sent += 1;
         counters.data_sent += u64::from(payload_len > 0);
@@ -311,44 +202,9 @@ impl Link {
         Ok(())
     }
 
-    /// The next `len` bytes of `tx` are a datagram.
-    fn append(&mut self, to: SocketAddr, ecn: Option<EcnCodepoint>, len: usize) {
-        let end = self.end();
-        let most = self.offloads.as_ref().map_or(1, UdpSocketState::max_gso_segments);
-        match self.trains.back_mut() {
-            Some(train) if train.takes(to, ecn, len, most) => train.range.end = end + len,
-            _ => self.trains.push_back(Train { to, ecn, range: end..end + len, segment: len }),
-        }
-    }
-
-    /// Give what is loaded to the socket. False if it is full.
+    /// Send what is loaded. False if some of it has to wait on.
     pub(crate) fn flush(&mut self, counters: &mut Counters) -> io::Result<bool> {
-        while let Some(Train { to, ecn, range, segment }) = self.trains.front() {
-            let datagrams = range.len().div_ceil(*segment);
-            let transmit = Transmit {
-                destination: *to,
-                ecn: *ecn,
-                contents: &self.tx[range.clone()],
-                segment_size: (datagrams > 1).then_some(*segment),
-                src_ip: None,
-            };
-            let sent = match &self.offloads {
-                Some(offloads) if datagrams > 1 || ecn.is_some() => {
-                    offloads.try_send((&self.socket).into(), &transmit)
-                }
-                // The cheaper call.
-                _ => self.socket.send_to(transmit.contents, *to).map(drop),
-            };
-            match sent {
-                Ok(()) => {}
-                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(false),
-                // A card that cannot cut trains says so once: then there are no more.
-                Err(e) if is_loss(&e) || datagrams > 1 => counters.send_losses += datagrams as u64,
-                Err(e) => return Err(e),
-            }
-            self.trains.pop_front();
-        }
-        Ok(true)
+        self.backend.flush(counters)
     }
 
     /// The tokens of what has left since they were last asked for, in place of those in `tokens`;
@@ -360,22 +216,19 @@ impl Link {
 
     /// Look for one datagram.
     pub(crate) fn receive(&mut self, counters: &mut Counters) -> io::Result<Received> {
-        let next = match self.rx.next() {
-            Some(next) => next,
-            None => {
-                match self.rx.fill(&self.socket, self.offloads.as_ref()).map(|()| self.rx.next()) {
-                    Ok(Some(next)) => next,
-                    Ok(None) => return Ok(Received::Nothing),
-                    Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Received::Nothing),
-                    Err(e) if is_loss(&e) => return Ok(Received::Ignored),
-                    Err(e) => return Err(e),
-                }
+        let (from, marked) = match self.backend.receive()? {
+            Arrived::Nothing => return Ok(Received::Nothing),
+            Arrived::Ignored => return Ok(Received::Ignored),
+            Arrived::Damaged => {
+                counters.received += 1;
+                counters.damaged += 1;
+                return Ok(Received::Ignored);
             }
+            Arrived::Datagram { from, marked } => (from, marked),
         };
-        let (n, range) = next;
-        let RecvMeta { addr, ecn, .. } = self.rx.metas[n];
         counters.received += 1;
-        let (mut pkt, beside, payload_len) = match decode(&self.rx.buffers[n][range.clone()]) {
+        let datagram = self.backend.datagram();
+        let (mut pkt, beside, payload_len) = match decode(datagram) {
             Ok(decoded) => decoded,
             Err(ShimError::HeaderDamaged | ShimError::PayloadDamaged) => {
                 counters.damaged += 1;
@@ -390,24 +243,23 @@ impl Link {
             counters.misaddressed += 1;
             return Ok(Received::Ignored);
         }
-        if self.peers.get(&pkt.src).is_none_or(|peer| peer.addr != addr) {
+        if self.peers.get(&pkt.src).is_none_or(|peer| peer.addr != from) {
             counters.unknown_peer += 1;
             return Ok(Received::Ignored);
         }
-        if ecn == Some(EcnCodepoint::Ce) {
+        if marked {
             pkt.flags.set(Flags::CE);
         }
-        self.rx.payload = (n, range.end - payload_len..range.end);
+        self.payload = datagram.len() - payload_len..datagram.len();
         Ok(Received::Packet(pkt, beside))
     }
 
     /// The payload of the packet received last.
     pub(crate) fn payload(&self) -> &[u8] {
-        let (n, range) = &self.rx.payload;
-        &self.rx.buffers[*n][range.clone()]
+        self.backend.datagram().get(self.payload.clone()).unwrap_or(&[])
     }
 
-    /// Sleep until a datagram arrives, the socket takes a loaded one, the bell rings, or `timeout`
+    /// Sleep until a datagram arrives, a loaded one can be sent, the bell rings, or `timeout`
     /// has passed.
     pub(crate) fn wait(&self, timeout: Dur, doorbell: Option<&Doorbell>) -> io::Result<()> {
         if timeout < SPIN_BELOW {
@@ -421,7 +273,7 @@ impl Link {
         let ns = timeout.0 / 1_000;
         let timeout =
             Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
-        let socket = PollFd::new(&self.socket, flags);
+        let socket = PollFd::from_borrowed_fd(self.backend.fd(), flags);
         let woken = match doorbell {
             Some(bell) => {
                 let mut both = [socket, bell.poll_fd()];
@@ -438,30 +290,6 @@ impl Link {
             Err(e) => Err(e.into()),
         }
     }
-}
-
-/// Errors that mean no more than a lost datagram: the transport's own work. Firewalls answer with
-/// EPERM or EACCES, a path with a smaller MTU with EMSGSIZE, a neighbour that is switched off with
-/// EHOSTDOWN: all of that may pass.
-fn is_loss(error: &io::Error) -> bool {
-    const LOSSES: [Errno; 15] = [
-        Errno::PERM,
-        Errno::ACCESS,
-        Errno::MSGSIZE,
-        Errno::HOSTDOWN,
-        Errno::TIMEDOUT,
-        Errno::PROTO,
-        Errno::AGAIN,
-        Errno::INTR,
-        Errno::NOBUFS,
-        Errno::NOMEM,
-        Errno::CONNREFUSED,
-        Errno::CONNRESET,
-        Errno::HOSTUNREACH,
-        Errno::NETUNREACH,
-        Errno::NETDOWN,
-    ];
-    Errno::from_io_error(error).is_some_and(|errno| LOSSES.contains(&errno))
 }
 
 /// Line 0 of `pkt`, as it travels.
@@ -488,23 +316,28 @@ fn decode(bytes: &[u8]) -> Result<(Packet, Beside, usize), ShimError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AddressBook, Pattern};
+    use crate::{AddressBook, Pattern, bind};
     use endpoint::Span;
-    use wire::shim::SHIM_LEN;
 
     const BESIDE: Beside = Beside { said: (5, 6), oldest: MsgId(4), src_life: 7, dst_life: 8 };
     const LOOPBACK: &str = "127.0.0.1:0";
 
+    /// Two ends that know each other.
     fn pair() -> (Link, Link) {
+        let (links, _) = with_sockets();
+        links
+    }
+
+    /// The same, and their sockets.
+    fn with_sockets() -> ((Link, Link), [UdpSocket; 2]) {
         let sockets = [0, 1].map(|_| bind(LOOPBACK.parse().unwrap()).unwrap());
         let peers: AddressBook =
             (0..2).map(|i| (HostId(i), sockets[i as usize].local_addr().unwrap())).collect();
-        let mut id = 0..;
-        let [a, b] = sockets.map(|socket| {
-            let config = Config::loopback(HostId(id.next().unwrap()), peers.clone(), 1);
-            Link::new(socket, &config).unwrap()
-        });
-        (a, b)
+        let link = |me: u32| {
+            let config = Config::loopback(HostId(me), peers.clone(), 1);
+            Link::new(sockets[me as usize].try_clone().unwrap().into(), &config).unwrap()
+        };
+        ((link(0), link(1)), sockets)
     }
 
     fn data(len: u32) -> Packet {
@@ -563,7 +396,6 @@ mod tests {
                 a.load(&sent[loaded], BESIDE, &mut Pattern::default(), &mut counters).unwrap();
                 loaded += 1;
             }
-            assert!(a.trains.iter().any(|train| train.range.len() > train.segment));
             assert!(a.flush(&mut counters).unwrap());
         }
         for sent in &sent {
@@ -578,27 +410,6 @@ mod tests {
         }
         assert!(look(&mut b, &mut counters).is_none());
         assert_eq!((counters.sent, counters.received, counters.send_losses), (67, 67, 0));
-    }
-
-    /// A switch that marks writes into the IP header.
-    #[test]
-    fn a_mark_of_the_network_is_seen() {
-        let (a, mut b) = pair();
-        let mut bytes = vec![0; 200];
-        let len = shim(&data(5), BESIDE).emit(b"hdr", 5, &mut bytes).unwrap();
-        seal(&mut bytes[..len]);
-        for (ecn, marked) in [(EcnCodepoint::Ect0, false), (EcnCodepoint::Ce, true)] {
-            let transmit = Transmit {
-                destination: b.socket.local_addr().unwrap(),
-                ecn: Some(ecn),
-                contents: &bytes[..len],
-                segment_size: None,
-                src_ip: None,
-            };
-            a.offloads.as_ref().unwrap().try_send((&a.socket).into(), &transmit).unwrap();
-            let got = look(&mut b, &mut Counters::default()).unwrap();
-            assert_eq!(got.flags.has(Flags::CE), marked);
-        }
     }
 
     #[test]
@@ -635,24 +446,24 @@ mod tests {
 
     #[test]
     fn strange_datagrams_are_counted_and_ignored() {
-        let (a, mut b) = pair();
+        let ((_, mut b), [a, to]) = with_sockets();
+        let to = to.local_addr().unwrap();
         let mut counters = Counters::default();
-        let to = b.socket.local_addr().unwrap();
         let mut bytes = vec![0; 200];
         let repr = ShimRepr { span_len: 5, ..shim(&data(5), BESIDE) };
         let cut = repr.emit(b"hdr", 4, &mut bytes).unwrap();
         seal(&mut bytes[..cut]);
-        a.socket.send_to(&bytes[..cut], to).unwrap();
-        a.socket.send_to(b"hello", to).unwrap();
+        a.send_to(&bytes[..cut], to).unwrap();
+        a.send_to(b"hello", to).unwrap();
         let elsewhere = ShimRepr { dst: HostId(7), ..repr };
         let len = elsewhere.emit(b"hdr", 5, &mut bytes).unwrap();
         seal(&mut bytes[..len]);
-        a.socket.send_to(&bytes[..len], to).unwrap();
+        a.send_to(&bytes[..len], to).unwrap();
         let len = repr.emit(b"hdr", 5, &mut bytes).unwrap();
         bytes[SHIM_LEN + 3] = 1;
         seal(&mut bytes[..len]);
         bytes[SHIM_LEN + 3] = 2;
-        a.socket.send_to(&bytes[..len], to).unwrap();
+        a.send_to(&bytes[..len], to).unwrap();
         seal(&mut bytes[..len]);
         let stranger = UdpSocket::bind(LOOPBACK).unwrap();
         stranger.send_to(&bytes[..len], to).unwrap();
@@ -661,26 +472,8 @@ mod tests {
         }
         assert_eq!(counters.damaged, 1);
         assert_eq!((counters.malformed, counters.misaddressed, counters.unknown_peer), (2, 1, 1));
-        a.socket.send_to(&bytes[..len], to).unwrap();
+        a.send_to(&bytes[..len], to).unwrap();
         assert!(look(&mut b, &mut counters).is_some(), "the same bytes from their host");
-    }
-
-    /// EMSGSIZE for a datagram longer than UDP's; the others cannot be had from loopback.
-    #[test]
-    fn what_the_kernel_refuses_to_send_is_counted_and_the_next_one_leaves() {
-        let (mut a, mut b) = pair();
-        let mut counters = Counters::default();
-        let to = b.socket.local_addr().unwrap();
-        a.append(to, None, 70_000);
-        assert!(a.flush(&mut counters).unwrap());
-        assert_eq!(counters.send_losses, 1);
-        a.load(&data(10), BESIDE, &mut Pattern::default(), &mut counters).unwrap();
-        a.flush(&mut counters).unwrap();
-        assert!(look(&mut b, &mut counters).is_some());
-        for errno in [Errno::PERM, Errno::ACCESS, Errno::MSGSIZE, Errno::HOSTDOWN] {
-            assert!(is_loss(&errno.into()), "{errno}");
-        }
-        assert!(!is_loss(&Errno::BADF.into()));
     }
 
     #[test]
@@ -721,7 +514,7 @@ mod tests {
         );
         let jumbo = Packet { wire_len: 9065, ..data(1) };
         assert_eq!(load(jumbo), ContractViolation::Mtu { wire_len: 9065, mtu: 9064 });
-        assert!(matches!(load(data(70_000)), ContractViolation::Datagram(_)));
+        assert!(matches!(load(data(70_000)), ContractViolation::PathMtu { .. }));
     }
 
     #[test]
@@ -736,7 +529,7 @@ mod tests {
         a.load(&data(1_400), BESIDE, &mut Pattern::default(), &mut counters).unwrap();
         a.flush(&mut counters).unwrap();
         look(&mut b, &mut counters).unwrap();
-        let bytes = b.rx.payload.1.end + IP_AND_UDP;
+        let bytes = b.payload.end + IP_AND_UDP;
         a.peers.get_mut(&dst).unwrap().mtu = bytes;
         a.load(&data(1_400), BESIDE, &mut Pattern::default(), &mut counters).unwrap();
         let longer =

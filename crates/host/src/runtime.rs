@@ -6,7 +6,6 @@
 //! [`Endpoint`] demands; then the application hears what happened and its wishes are served.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::UdpSocket;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ use crate::lives::{Lives, Verdict};
 use crate::outbox::Outbox;
 use crate::signals::{self, Answer, Signals};
 use crate::timers::Timers;
-use crate::{Config, Content, ContractViolation, Error, Faults};
+use crate::{Config, Content, ContractViolation, Error, Faults, Socket};
 
 /// Message ids start at the incarnation shifted by this, see [`Config::incarnation`].
 const INCARNATION_SHIFT: u32 = 12;
@@ -124,7 +123,7 @@ fn payload_range(pkt: &Packet, key: MsgKey, offset: u64, len: u32) -> Option<Ran
     Some(start..start.checked_add(len as usize)?)
 }
 
-/// One host: an endpoint and an application on a real clock and a UDP socket.
+/// One host: an endpoint and an application on a real clock and a socket.
 pub struct Host<'a> {
     config: Config,
     clock: Clock,
@@ -180,13 +179,13 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// A host on `socket` (see [`crate::bind`]).
+    /// A host on `socket`: of [`crate::bind`], or a [`crate::Xdp`].
     ///
     /// # Errors
-    /// The socket cannot be made non-blocking.
+    /// The socket cannot be made non-blocking, or cannot reach a peer.
     pub fn new(
         mut config: Config,
-        socket: UdpSocket,
+        socket: impl Into<Socket>,
         endpoint: Box<dyn Endpoint>,
         app: &'a mut dyn App,
         content: &'a mut dyn Content,
@@ -195,7 +194,7 @@ impl<'a> Host<'a> {
         config.batch = config.batch.max(1);
         Ok(Self {
             clock: Clock::new(config.start),
-            link: Link::new(socket, &config)?,
+            link: Link::new(socket.into(), &config)?,
             doorbell: None,
             endpoint,
             lowest_room: u64::MAX,

@@ -92,8 +92,7 @@ impl Program {
     /// On the interface with this index, in its driver or, if that is not to be, before the stack.
     pub(crate) fn attach(&self, index: u32, native: bool) -> io::Result<Attached> {
         let mode = if native { NATIVE } else { GENERIC };
-        let attributes =
-            [pair(number(&self.program), u64::from(index)), pair(ATTACH_XDP, mode)];
+        let attributes = [pair(number(&self.program), u64::from(index)), pair(ATTACH_XDP, mode)];
         Ok(Attached { _link: made(bpf(Bpf::LinkCreate, &attributes)?)? })
     }
 }
@@ -131,13 +130,12 @@ const LOAD_U32: u8 = 0x61;
 /// What makes a frame a datagram to `address` and `port`: fields of Ethernet, IPv4 (RFC 791, 3.1)
 /// and UDP (RFC 768) where there are no VLAN tags and no options.
 fn checks(address: Ipv4Addr, port: u16) -> [Check; 6] {
-    let u16_at =
-        |offset, value: u16| Check {
-            load: LOAD_U16,
-            offset,
-            mask: None,
-            value: i32::from(u16::from_ne_bytes(value.to_be_bytes())),
-        };
+    let u16_at = |offset, value: u16| Check {
+        load: LOAD_U16,
+        offset,
+        mask: None,
+        value: i32::from(u16::from_ne_bytes(value.to_be_bytes())),
+    };
     let u8_at = |offset, value| Check { load: LOAD_U8, offset, mask: None, value };
     // More fragments, or an offset.
     let fragment = i32::from(u16::from_ne_bytes(0x3fff_u16.to_be_bytes()));

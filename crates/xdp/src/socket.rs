@@ -16,11 +16,11 @@ use rustix::net::xdp::{
 };
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with};
 
+use crate::OpenError;
 use crate::interface::Interface;
 use crate::memory::Memory;
 use crate::program::{Attached, Filter, Program};
 use crate::ring::{Consumer, Producer};
-use crate::OpenError;
 
 /// Bytes of a chunk of the UMEM: a page, the most without huge pages.
 const CHUNK: usize = 4096;

@@ -7,7 +7,6 @@
 mod bridge;
 
 use std::io;
-use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -21,7 +20,7 @@ use units::{Dur, HostId, MsgKey};
 
 use crate::doorbell::Doorbell;
 use crate::runtime::first_id;
-use crate::{Config, Counters, Error, Host};
+use crate::{Config, Counters, Error, Host, Socket};
 use bridge::{App, Content, State};
 
 /// Messages that wait for a host that has as much under way as it may.
@@ -146,17 +145,17 @@ pub struct Node {
 }
 
 impl Node {
-    /// Start `endpoint` on `socket` (see [`crate::bind`]).
+    /// Start `endpoint` on `socket`: of [`crate::bind`], or a [`crate::Xdp`].
     ///
     /// # Errors
     /// No thread or no descriptor can be had, or the socket is not usable.
     pub fn start(
         config: Config,
-        socket: UdpSocket,
+        socket: impl Into<Socket>,
         endpoint: Box<dyn Endpoint>,
         limits: Limits,
     ) -> Result<Self, Error> {
-        let first = first_id(&config);
+        let (first, socket) = (first_id(&config), socket.into());
         let doorbell = Arc::new(Doorbell::new()?);
         let unread = Arc::new(AtomicU64::new(0));
         let (parcels, to_send) = flume::bounded(QUEUE);

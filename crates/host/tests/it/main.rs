@@ -10,3 +10,4 @@ mod restart;
 #[path = "../../../transports/tests/it/subjects.rs"]
 mod subjects;
 mod two_processes;
+mod xdp;

@@ -658,7 +658,7 @@ fn random_datagrams_are_counted_and_never_stop_a_host() {
     let mut app = Wishes { wishes: vec![submit(0, 10_000)], ..Wishes::default() };
     let mut content = Pattern::default();
     let (mut host, addr) = host(Box::new(Blast::default()), &mut app, &mut content);
-    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let draw = Draw::new(3, Purpose::new("test"), 0);
     let below = |what, n, bound| draw.below(Purpose::new(what), n, bound);
     for n in 0..2_000 {

@@ -1,0 +1,89 @@
+//! What carries datagrams: a UDP socket, or AF_XDP. Both write the same bytes to the wire, so hosts
+//! with either understand each other.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::BorrowedFd;
+
+use crate::{Counters, Xdp};
+
+/// The most payload of a UDP datagram over IPv4: 65535 less the IP and UDP headers.
+pub(crate) const DATAGRAM_MAX: usize = 65_507;
+/// The most bytes that wait to be sent: the port is busy then, so that packets are chosen late.
+pub(crate) const BURST: usize = 64 << 10;
+
+/// What a host sends and receives with.
+#[non_exhaustive]
+pub enum Socket {
+    /// The kernel's UDP, without privileges; see [`crate::bind`].
+    Udp(UdpSocket),
+    /// Frames of an interface, past the kernel's stack.
+    Xdp(Xdp),
+}
+
+impl From<UdpSocket> for Socket {
+    fn from(socket: UdpSocket) -> Self {
+        Self::Udp(socket)
+    }
+}
+
+impl From<Xdp> for Socket {
+    fn from(socket: Xdp) -> Self {
+        Self::Xdp(socket)
+    }
+}
+
+/// A datagram to be sent, of which the bytes are in the slot.
+#[derive(Clone, Copy)]
+pub(crate) struct Outgoing {
+    pub(crate) to: SocketAddr,
+    /// Switches may mark it (ECT(0), RFC 3168).
+    pub(crate) markable: bool,
+    pub(crate) len: usize,
+    /// It is sent two times.
+    pub(crate) twice: bool,
+}
+
+/// What one look gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    /// Nothing is waiting.
+    Nothing,
+    /// Nothing that is worth a datagram; more may wait.
+    Ignored,
+    /// It came damaged.
+    Damaged,
+    /// A datagram. Its bytes are there until the next look.
+    Datagram {
+        from: SocketAddr,
+        /// A switch has marked it (CE, RFC 3168).
+        marked: bool,
+    },
+}
+
+/// Datagrams in and out.
+pub(crate) trait Backend {
+    /// Where the next datagram is to be written: what the way takes, at most [`DATAGRAM_MAX`].
+    fn slot(&mut self) -> &mut [u8];
+
+    /// What is in the slot is a datagram. It leaves at the next `flush`.
+    fn append(&mut self, datagram: Outgoing, counters: &mut Counters);
+
+    /// Whether datagrams wait to be sent.
+    fn is_loaded(&self) -> bool;
+
+    /// Whether as many wait as may.
+    fn is_full(&mut self) -> bool;
+
+    /// Send what waits. False if some of it has to wait on.
+    fn flush(&mut self, counters: &mut Counters) -> io::Result<bool>;
+
+    /// Look for one datagram.
+    fn receive(&mut self) -> io::Result<Arrived>;
+
+    /// The bytes of the datagram received last.
+    fn datagram(&self) -> &[u8];
+
+    /// What poll(2) waits for.
+    fn fd(&self) -> BorrowedFd<'_>;
+}

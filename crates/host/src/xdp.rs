@@ -1,0 +1,270 @@
+//! Datagrams over AF_XDP: the frames of UDP datagrams, made and read here instead of by the kernel.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use wire::frame::{Ecn, checksum};
+use xdp::{Filter, Mode, OpenError};
+
+use crate::backend::{Arrived, BURST, Backend, DATAGRAM_MAX, Outgoing};
+use crate::neighbours::{self, Mac, interface_of};
+use crate::{AddressBook, Counters};
+
+/// Why a host cannot have AF_XDP.
+#[derive(Debug, thiserror::Error)]
+pub enum XdpError {
+    /// The address is not this machine's.
+    #[error("{0} is no address of an interface in this network namespace")]
+    NoInterface(Ipv4Addr),
+    /// The port is taken, or may not be had.
+    #[error("cannot listen at {at}: {error}")]
+    Port {
+        /// The address and port.
+        at: SocketAddrV4,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The interface cannot be had.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A peer that AF_XDP cannot reach.
+    #[error("no frame can be sent to {peer}: {why}")]
+    Peer {
+        /// Its address.
+        peer: SocketAddr,
+        /// What is missing.
+        why: String,
+    },
+}
+
+/// A UDP port of which the datagrams come and go as frames, past the kernel's stack (AF_XDP). The
+/// port is reserved at the kernel, too, so nobody else can have it. One per interface.
+pub struct Xdp {
+    socket: xdp::Socket,
+    at: SocketAddrV4,
+    interface: String,
+    /// Holds the port; gets nothing.
+    reserved: UdpSocket,
+}
+
+impl Xdp {
+    /// The datagrams to `at`, of which the address is an interface's. The interface has one receive
+    /// queue; the caller is root or has `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`.
+    ///
+    /// # Errors
+    /// There is no such address, the port is taken, or the interface cannot be had.
+    pub fn bind(at: SocketAddrV4) -> Result<Self, XdpError> {
+        let interface = interface_of(*at.ip()).ok_or(XdpError::NoInterface(*at.ip()))?;
+        let port = |error| XdpError::Port { at, error };
+        let reserved = UdpSocket::bind(at).map_err(port)?;
+        let SocketAddr::V4(at) = reserved.local_addr().map_err(port)? else {
+            return Err(XdpError::NoInterface(*at.ip()));
+        };
+        let filter = Filter::Udp { address: *at.ip(), port: at.port() };
+        let socket = xdp::Socket::open(&interface, filter)?;
+        Ok(Self { socket, at, interface, reserved })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddrV4 {
+        self.at
+    }
+
+    /// Where frames are taken from the kernel.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.socket.mode()
+    }
+
+    /// With the frames' addresses of `peers`, which are asked for (ARP) where they are not known.
+    pub(crate) fn to(self, peers: &AddressBook) -> Result<Frames, XdpError> {
+        let Self { socket, at, interface, reserved } = self;
+        let mac = neighbours::own(&interface).ok_or(XdpError::NoInterface(*at.ip()))?;
+        let mut headers = BTreeMap::new();
+        for &peer in peers.values() {
+            let error = |why| XdpError::Peer { peer, why };
+            let SocketAddr::V4(to) = peer else {
+                return Err(error("AF_XDP hosts speak IPv4".to_owned()));
+            };
+            if to != at {
+                let next = neighbours::find(&interface, *to.ip(), &reserved).map_err(error)?;
+                headers.insert(peer, template((next, mac), (at, to)));
+            }
+        }
+        Ok(Frames {
+            socket,
+            headers,
+            waiting: 0,
+            spare: Vec::new(),
+            frames: 0..0,
+            last: 0,
+            datagram: 0..0,
+            _reserved: reserved,
+        })
+    }
+}
+
+/// Ethernet, IPv4 (RFC 791, 3.1) without options, UDP (RFC 768).
+const ETHERNET: usize = 14;
+const IP: usize = 20;
+const HEADERS: usize = ETHERNET + IP + 8;
+type Headers = [u8; HEADERS];
+
+/// Offsets in the IP header, and in the UDP header.
+const TOS: usize = 1;
+const TOTAL_LEN: usize = 2;
+const IP_CHECK: usize = 10;
+const SOURCE: usize = 12;
+const UDP_LEN: usize = 4;
+
+/// The headers of a datagram without a length. It is not to be fragmented, so that its
+/// identification may stay zero (RFC 6864, 4.1). A UDP checksum of zero is none: switches cut
+/// payload away, and what hosts say to each other has checks of its own.
+fn template((to_mac, mac): (Mac, Mac), (from, to): (SocketAddrV4, SocketAddrV4)) -> Headers {
+    const DONT_FRAGMENT: u8 = 0x40;
+    const TTL: u8 = 64;
+    const UDP: u8 = 17;
+    let mut bytes = [0; HEADERS];
+    bytes[..6].copy_from_slice(&to_mac);
+    bytes[6..12].copy_from_slice(&mac);
+    bytes[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+    let ip = &mut bytes[ETHERNET..];
+    ip[6] = DONT_FRAGMENT;
+    ip[8..10].copy_from_slice(&[TTL, UDP]);
+    ip[SOURCE..16].copy_from_slice(&from.ip().octets());
+    ip[16..20].copy_from_slice(&to.ip().octets());
+    ip[IP..22].copy_from_slice(&from.port().to_be_bytes());
+    ip[22..24].copy_from_slice(&to.port().to_be_bytes());
+    bytes
+}
+
+/// The two bytes at `at`.
+fn u16_at(bytes: &[u8], at: usize) -> usize {
+    usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]))
+}
+
+fn put(bytes: &mut [u8], at: usize, value: usize) {
+    bytes[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
+}
+
+/// Datagrams as frames.
+pub(crate) struct Frames {
+    socket: xdp::Socket,
+    /// Headers of datagrams to each peer.
+    headers: BTreeMap<SocketAddr, Headers>,
+    /// Bytes that have been appended since everything had left.
+    waiting: usize,
+    /// Where a datagram is written for which there is no room. It is lost.
+    spare: Vec<u8>,
+    /// Those frames of the last look that have not been looked at.
+    frames: Range<usize>,
+    /// The frame looked at last, and where in it its datagram is.
+    last: usize,
+    datagram: Range<usize>,
+    _reserved: UdpSocket,
+}
+
+impl Frames {
+    /// A frame of what is in the slot.
+    fn push(&mut self, Outgoing { to, markable, len, .. }: Outgoing, counters: &mut Counters) {
+        let (Some(headers), Some(slot)) = (self.headers.get(&to), self.socket.slot()) else {
+            counters.send_losses += 1;
+            return;
+        };
+        slot[..HEADERS].copy_from_slice(headers);
+        let (ip, udp) = slot[ETHERNET..HEADERS].split_at_mut(IP);
+        put(udp, UDP_LEN, HEADERS - ETHERNET - IP + len);
+        put(ip, TOTAL_LEN, HEADERS - ETHERNET + len);
+        ip[TOS] = if markable { Ecn::Capable } else { Ecn::NotCapable } as u8;
+        let sum = checksum(ip);
+        put(ip, IP_CHECK, usize::from(sum));
+        self.socket.push(HEADERS + len);
+        self.waiting += HEADERS + len;
+    }
+}
+
+impl Backend for Frames {
+    fn slot(&mut self) -> &mut [u8] {
+        let most = (self.socket.frame_max() - HEADERS).min(DATAGRAM_MAX);
+        match self.socket.room() {
+            0 => {
+                self.spare.resize(most, 0);
+                &mut self.spare
+            }
+            _ => match self.socket.slot() {
+                Some(slot) => &mut slot[HEADERS..HEADERS + most],
+                None => &mut [],
+            },
+        }
+    }
+
+    fn append(&mut self, datagram: Outgoing, counters: &mut Counters) {
+        let copy = datagram.twice.then(|| self.slot()[..datagram.len].to_vec());
+        self.push(datagram, counters);
+        if let Some(copy) = copy {
+            self.slot()[..datagram.len].copy_from_slice(&copy);
+            self.push(datagram, counters);
+        }
+    }
+
+    fn is_loaded(&self) -> bool {
+        self.socket.is_loaded()
+    }
+
+    fn is_full(&mut self) -> bool {
+        // A datagram may be sent twice.
+        self.waiting >= BURST || self.socket.room() < 2
+    }
+
+    fn flush(&mut self, _: &mut Counters) -> io::Result<bool> {
+        if !self.socket.is_loaded() {
+            return Ok(true);
+        }
+        let all = self.socket.flush()?;
+        if all {
+            self.waiting = 0;
+        }
+        Ok(all)
+    }
+
+    fn receive(&mut self) -> io::Result<Arrived> {
+        if self.frames.is_empty() {
+            self.frames = 0..self.socket.receive();
+        }
+        let Some(n) = self.frames.next() else { return Ok(Arrived::Nothing) };
+        self.last = n;
+        let Some((from, ecn, datagram)) = read(self.socket.frame(n)) else {
+            return Ok(Arrived::Damaged);
+        };
+        self.datagram = datagram;
+        Ok(Arrived::Datagram { from, marked: ecn == Ecn::Marked })
+    }
+
+    fn datagram(&self) -> &[u8] {
+        &self.socket.frame(self.last)[self.datagram.clone()]
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Who sent the datagram in `frame`, how its packet is marked, and where its bytes are. The filter
+/// has seen that there are headers of Ethernet, IPv4 without options, and UDP.
+fn read(frame: &[u8]) -> Option<(SocketAddr, Ecn, Range<usize>)> {
+    let (ip, udp) = frame.get(ETHERNET..HEADERS)?.split_at(IP);
+    if checksum(ip) != 0 {
+        return None;
+    }
+    let (total, len) = (u16_at(ip, TOTAL_LEN), u16_at(udp, UDP_LEN));
+    let end = ETHERNET + IP + len;
+    // A short frame is padded; a switch that cuts payload away may leave more in either.
+    let fits = (HEADERS..=frame.len()).contains(&end) && IP + len <= total;
+    let source: [u8; 4] = *ip[SOURCE..].first_chunk()?;
+    let from = SocketAddr::from((source, u16_at(udp, 0) as u16));
+    fits.then(|| (from, Ecn::from_bits(ip[TOS]), HEADERS..end))
+}

@@ -1,0 +1,221 @@
+//! Hosts over AF_XDP, in two network namespaces of the test's own, joined by a virtual link. As
+//! root; elsewhere the tests say that they are skipped, and why.
+
+use std::net::{SocketAddrV4, UdpSocket};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
+
+use ::xdp::{Filter, OpenError};
+use endpoint::{App, AppCx, AppEvent, Endpoint, Stat};
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::gettid;
+use testkit::hostile::Subject;
+use trimline_host::{
+    AddressBook, Config, Host, Pattern, Socket, Xdp, XdpError, bind, seeded_faults,
+};
+use units::{Dur, HostId};
+
+use crate::subjects;
+
+/// Takes the longest packets of all kinds.
+const MTU: u32 = 9_500;
+const PORT: u16 = 4_000;
+const MESSAGES: u64 = 40;
+/// Typically milliseconds.
+const LIMIT: Dur = Dur::from_ms(60_000);
+
+/// The two hosts' addresses.
+fn at(host: u32) -> SocketAddrV4 {
+    SocketAddrV4::new([10, 0, 0, host as u8 + 1].into(), PORT)
+}
+
+fn sh(script: &str) {
+    assert!(Command::new("sh").args(["-c", script]).status().unwrap().success(), "{script}");
+}
+
+/// One of two threads that wait for each other. If one of them fails, the other does, too.
+struct Pair(mpsc::Sender<i32>, mpsc::Receiver<i32>);
+
+impl Pair {
+    fn new() -> [Self; 2] {
+        let ((to_b, from_a), (to_a, from_b)) = (mpsc::channel(), mpsc::channel());
+        [Self(to_b, from_b), Self(to_a, from_a)]
+    }
+
+    /// Wait until the other is here, too. What it says.
+    fn meet(&self, say: i32) -> i32 {
+        self.0.send(say).unwrap();
+        self.1.recv().expect("the other host has failed")
+    }
+}
+
+/// Call `run` for both hosts, each in a network namespace of its own where its interface is `net`.
+fn two_hosts(run: impl Fn(u32, &Pair) + Sync) {
+    std::thread::scope(|scope| {
+        for (me, other) in (0..).zip(Pair::new()) {
+            let run = &run;
+            scope.spawn(move || {
+                unshare(CloneFlags::CLONE_NEWNET).unwrap();
+                let thread = other.meet(gettid().as_raw());
+                if me == 0 {
+                    sh(&format!(
+                        "ip link add name net mtu {MTU} type veth \
+                         peer name net mtu {MTU} netns {thread}"
+                    ));
+                }
+                other.meet(0);
+                let ip = at(me).ip().to_string();
+                sh(&format!("ip addr add {ip}/24 dev net && ip link set net addrgenmode none up"));
+                other.meet(0);
+                run(me, &other);
+                other.meet(0);
+            });
+        }
+    });
+}
+
+/// Whether hosts may have AF_XDP here; says why not.
+fn may() -> bool {
+    let probe = || {
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|error| format!("no namespace: {error}"))?;
+        sh("ip link add name probe type veth peer name probed");
+        match ::xdp::Socket::open("probe", Filter::All) {
+            Err(error @ OpenError::Forbidden(_)) => Err(error.to_string()),
+            _ => Ok(()),
+        }
+    };
+    let answer = std::thread::scope(|scope| scope.spawn(probe).join().unwrap());
+    answer.inspect_err(|why| println!("skipped: {why}")).is_ok()
+}
+
+/// Sends messages of many sizes, four at a time, and counts what comes.
+#[derive(Default)]
+struct Exchange {
+    submitted: u64,
+    wrong: u64,
+}
+
+fn size(n: u64) -> u64 {
+    1 + n * n * 61 % 20_000
+}
+
+impl Exchange {
+    fn submit(&mut self, cx: &mut AppCx<'_>) {
+        if self.submitted < MESSAGES {
+            cx.submit(HostId(1 - cx.me.0), size(self.submitted));
+            self.submitted += 1;
+        }
+    }
+}
+
+impl App for Exchange {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        (0..4).for_each(|_| self.submit(cx));
+    }
+
+    fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
+        match event {
+            AppEvent::Acked(_) => self.submit(cx),
+            AppEvent::Delivered { key, len, .. } => {
+                self.wrong += u64::from(len != size(key.id.0));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// One host sends and receives over `socket` until `both` are done.
+fn exchange(me: u32, socket: Socket, endpoint: Box<dyn Endpoint>, name: &str, both: &AtomicU32) {
+    let peer = (HostId(1 - me), at(1 - me).into());
+    let loopback = Config::loopback(HostId(me), AddressBook::from([peer]), 1);
+    let config = Config { incarnation: 0, ..loopback };
+    let (mut app, mut content) = (Exchange::default(), Pattern::default());
+    let mut host = Host::new(config, socket, endpoint, &mut app, &mut content).unwrap();
+    host.set_faults(seeded_faults(1, HostId(me), 20, 20));
+    let mut done = false;
+    let ended = host.run(LIMIT, |c| {
+        if !done && (c.acked, c.delivered) == (MESSAGES, MESSAGES) {
+            done = true;
+            both.fetch_add(1, Ordering::SeqCst);
+        }
+        both.load(Ordering::SeqCst) == 2
+    });
+    let c = *host.counters();
+    drop(host);
+    assert!(ended.unwrap(), "{name}: not done in time: {c:?}");
+    assert_eq!((content.intact, content.damaged.len(), app.wrong), (MESSAGES, 0, 0), "{name}");
+    let bytes: u64 = (0..MESSAGES).map(size).sum();
+    assert_eq!((content.bytes, c.placed), (bytes, bytes), "{name}: each byte once");
+    let ignored = c.malformed + c.misaddressed + c.unknown_peer + c.refused + c.contradictions;
+    assert_eq!((ignored, c.damaged, c.failed), (0, 0, 0), "{name}: {c:?}");
+    assert!(c.dropped_on_purpose > 0 && c.stats[Stat::Retransmission as usize] > 0, "{name}");
+}
+
+/// Every kind of endpoint exchanges messages over sockets that `socket` makes for each host.
+fn every_kind(socket: impl Fn(u32) -> Socket + Sync) {
+    if !may() {
+        return;
+    }
+    let both = AtomicU32::new(0);
+    two_hosts(|me, other| {
+        subjects::each(|subject: &Subject<'_>| {
+            if subject.endless {
+                return;
+            }
+            both.store(0, Ordering::SeqCst);
+            let socket = socket(me);
+            other.meet(0);
+            exchange(me, socket, (subject.make)(HostId(me)), subject.name, &both);
+            other.meet(0);
+        });
+    });
+}
+
+#[test]
+fn every_transport_runs_over_frames() {
+    every_kind(|me| Xdp::bind(at(me)).unwrap().into());
+}
+
+#[test]
+fn frames_and_sockets_understand_each_other() {
+    every_kind(|me| match me {
+        0 => Xdp::bind(at(me)).unwrap().into(),
+        _ => bind(at(me).into()).unwrap().into(),
+    });
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_to_do() {
+    if !may() {
+        return;
+    }
+    two_hosts(|me, _| {
+        if me == 1 {
+            return;
+        }
+        let refused = |at: SocketAddrV4| Xdp::bind(at).err().unwrap();
+        let error = refused(SocketAddrV4::new([10, 0, 0, 9].into(), PORT));
+        assert!(matches!(error, XdpError::NoInterface(_)), "{error}");
+        let taken = UdpSocket::bind(at(0)).unwrap();
+        assert!(matches!(refused(at(0)), XdpError::Port { .. }));
+        drop(taken);
+        // Nobody has this address; one host is this one; one is of another kind.
+        for (peer, says) in [
+            ("10.0.0.77:1", "10.0.0.77 does not answer ARP at net"),
+            ("10.1.0.1:1", "no route to it by net"),
+            ("10.0.0.1:2", "on this machine"),
+            ("[::1]:1", "IPv4"),
+        ] {
+            let peers = AddressBook::from([(HostId(1), peer.parse().unwrap())]);
+            let (mut app, mut content) = (Exchange::default(), Pattern::default());
+            let config = Config::loopback(HostId(0), peers, 1);
+            let socket = Xdp::bind(at(0)).unwrap();
+            let mut endpoint = None;
+            subjects::each(|subject| endpoint = Some((subject.make)(HostId(0))));
+            let host = Host::new(config, socket, endpoint.unwrap(), &mut app, &mut content);
+            let error = host.err().unwrap().to_string();
+            assert!(error.contains(says) && error.contains(peer), "{error}");
+        }
+    });
+}
