@@ -172,10 +172,12 @@ fn a_queue_serves_one_socket_and_then_the_next() {
         let error = Socket::open("left", Filter::All).err().unwrap();
         assert!(matches!(error, OpenError::Busy(_)), "{error}");
         drop(first);
-        let (mut a, mut b) = pair();
-        push(&mut a, &frame(1, 60));
-        a.flush().unwrap();
-        assert_eq!(take(&mut b, 1).len(), 1);
+        for n in 0..5 {
+            let (mut a, mut b) = pair();
+            push(&mut a, &frame(n, 60));
+            a.flush().unwrap();
+            assert_eq!(take(&mut b, 1), [frame(n, 60)]);
+        }
     });
 }
 
