@@ -32,8 +32,16 @@ fn main() {
         }
     };
     requests(frames);
-    long_messages(frames);
-    short_messages(frames);
+    if wanted("messages") {
+        long_messages(frames);
+        short_messages(frames);
+    }
+}
+
+/// Whether a row with this name is asked for: all are, unless arguments say a part of some.
+fn wanted(name: &str) -> bool {
+    let mut parts = std::env::args().skip(1).filter(|part| !part.starts_with("--")).peekable();
+    parts.peek().is_none() || parts.any(|part| name.contains(&part))
 }
 
 /// Of packets with so many bytes of payload.
@@ -64,8 +72,8 @@ fn requests(frames: bool) {
     for size in SIZES {
         let mut all = CONTESTANTS.map(|_| Vec::new());
         for _ in 0..ROUNDS {
-            for (times, (_, place, run)) in all.iter_mut().zip(CONTESTANTS) {
-                if frames || place == Place::Loopback {
+            for (times, (name, place, run)) in all.iter_mut().zip(CONTESTANTS) {
+                if wanted(name) && (frames || place == Place::Loopback) {
                     times.extend(run(size));
                 }
             }

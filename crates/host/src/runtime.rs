@@ -108,8 +108,6 @@ pub(crate) fn first_id(config: &Config) -> u64 {
 #[derive(Clone, Copy)]
 struct Receiving {
     pkt: Packet,
-    /// When.
-    at: Time,
     /// What its message says.
     said: Said,
 }
@@ -127,7 +125,12 @@ fn payload_range(pkt: &Packet, key: MsgKey, offset: u64, len: u32) -> Option<Ran
 pub struct Host<'a> {
     config: Config,
     clock: Clock,
+    /// When the clock was last looked at: once for each packet that arrives, once for each turn and
+    /// each time that packets have left. All that is done meanwhile is done then.
+    now: Time,
     link: Link,
+    /// Those of this life of the endpoint and of the application.
+    draws: [Draw; 2],
     /// Rung by who wants the application to look.
     doorbell: Option<Arc<Doorbell>>,
     endpoint: Box<dyn Endpoint>,
@@ -194,6 +197,8 @@ impl<'a> Host<'a> {
         config.batch = config.batch.max(1);
         Ok(Self {
             clock: Clock::new(config.start),
+            now: Time::ZERO,
+            draws: ["endpoint", "application"].map(|party| draw(&config, party)),
             link: Link::new(socket.into(), &config)?,
             doorbell: None,
             endpoint,
@@ -261,6 +266,7 @@ impl<'a> Host<'a> {
     ) -> Result<bool, Error> {
         // A sleeper would be woken up to 50 us late. Without it, it is only less exact.
         let _ = prctl::set_timerslack(1);
+        self.look_at_clock();
         if !self.started {
             self.started = true;
             self.call_app(|app, cx| app.on_start(cx));
@@ -270,18 +276,23 @@ impl<'a> Host<'a> {
             if done(&self.counters) {
                 return Ok(true);
             }
-            if self.clock.now() >= Time::ZERO + limit {
+            if self.now >= Time::ZERO + limit {
                 return Ok(false);
             }
             self.sleep(more_to_receive)?;
         }
     }
 
+    fn look_at_clock(&mut self) -> Time {
+        self.now = self.clock.now();
+        self.now
+    }
+
     /// One turn of the loop, without the sleep. Returns whether more may wait at the socket.
     fn turn(&mut self) -> Result<bool, Error> {
         self.budget = self.config.batch;
         let more_to_receive = self.receive()?;
-        let now = self.clock.now();
+        let now = self.look_at_clock();
         if self.doorbell.as_ref().is_some_and(|bell| bell.take()) {
             self.hear(self.config.me, (0, 0));
         }
@@ -337,13 +348,14 @@ impl<'a> Host<'a> {
                 Received::Nothing => return Ok(false),
                 Received::Ignored => {}
                 Received::Packet(pkt, beside) if pkt.proto == signals::PROTO => {
-                    self.on_control(&pkt, &beside, self.clock.now())?;
+                    let at = self.look_at_clock();
+                    self.on_control(&pkt, &beside, at)?;
                 }
                 Received::Packet(pkt, beside) => {
-                    let at = self.clock.now();
+                    let at = self.look_at_clock();
                     if self.is_current(&pkt, &beside, at)? {
                         self.inbox.is_over_below(pkt.src, beside.oldest);
-                        self.on_packet(pkt, beside.said, at)?;
+                        self.on_packet(pkt, beside.said)?;
                     }
                 }
             }
@@ -416,7 +428,7 @@ impl<'a> Host<'a> {
         self.events.push_back(AppEvent::Signal { from, tag, token });
     }
 
-    fn on_packet(&mut self, pkt: Packet, said: Said, at: Time) -> Result<(), Error> {
+    fn on_packet(&mut self, pkt: Packet, said: Said) -> Result<(), Error> {
         self.counters.received_bytes += u64::from(pkt.wire_len);
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         // `Packet::of_datagram` has checked that the sum fits.
@@ -425,7 +437,7 @@ impl<'a> Host<'a> {
             self.counters.refused += 1;
             return Ok(());
         }
-        self.receiving = Some(Receiving { pkt, at, said });
+        self.receiving = Some(Receiving { pkt, said });
         self.call(|endpoint, cx| endpoint.on_packet(cx, &pkt))?;
         self.serve_app()
     }
@@ -444,7 +456,7 @@ impl<'a> Host<'a> {
         let later = self.later.keys().next().map(|&(at, _)| at);
         let signals = self.signals.due();
         let deadlines = [self.timers.next(), self.app_timers.next(), later, signals, port];
-        let now = self.clock.now();
+        let now = self.look_at_clock();
         let wake = deadlines.into_iter().flatten().min().unwrap_or(Time::NEVER);
         Ok(self.link.wait(wake.since(now).min(MAX_SLEEP), self.doorbell.as_deref())?)
     }
@@ -464,8 +476,7 @@ impl Host<'_> {
 
     /// Call the endpoint in its context.
     fn with_cx<R>(&mut self, f: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>) -> R) -> R {
-        let now = self.receiving.map_or_else(|| self.clock.now(), |receiving| receiving.at);
-        let me = self.config.me;
+        let (now, me) = (self.now, self.config.me);
         let nics = [self.config.rate];
         let net = NetView {
             me,
@@ -483,7 +494,7 @@ impl Host<'_> {
             me,
             room,
             net: &net,
-            draw: draw(&self.config, "endpoint"),
+            draw: self.draws[0],
             fx: &mut self.effects,
         };
         f(&mut *self.endpoint, &mut cx)
@@ -602,8 +613,9 @@ impl Host<'_> {
             }
             let mut left = std::mem::take(&mut self.left);
             self.link.take_tokens(&mut left);
-            for &token in &left {
-                self.on_sent(token)?;
+            if !left.is_empty() {
+                let at = self.look_at_clock();
+                left.iter().try_for_each(|&token| self.on_sent(token, at))?;
             }
             self.left = left;
             if self.budget == 0 || !self.may_choose() {
@@ -636,7 +648,7 @@ impl Host<'_> {
 
     /// Whether the endpoint may be asked for a packet now.
     fn may_choose(&self) -> bool {
-        self.port == Port::Ready && (!self.config.paced || self.busy_until <= self.clock.now())
+        self.port == Port::Ready && (!self.config.paced || self.busy_until <= self.now)
     }
 
     /// Ask the endpoint for one packet.
@@ -667,8 +679,7 @@ impl Host<'_> {
     }
 
     /// Tell the endpoint that a packet has left. `transmit`, which calls this, goes on polling.
-    fn on_sent(&mut self, token: u32) -> Result<(), Error> {
-        let at = self.clock.now();
+    fn on_sent(&mut self, token: u32, at: Time) -> Result<(), Error> {
         self.with_cx(|endpoint, cx| endpoint.on_sent(cx, token, at));
         self.port = Port::Ready;
         self.apply_effects()
@@ -695,9 +706,9 @@ impl Host<'_> {
     fn call_app(&mut self, f: impl FnOnce(&mut dyn App, &mut AppCx<'_>)) {
         let me = self.config.me;
         let mut cx = AppCx {
-            now: self.clock.now(),
+            now: self.now,
             me,
-            draw: draw(&self.config, "application"),
+            draw: self.draws[1],
             received: self.counters.received_bytes,
             next_id: &mut self.next_id,
             fx: &mut self.app_effects,
@@ -719,7 +730,7 @@ impl Host<'_> {
             }
             AppEffect::Signal { to, .. } if !self.link.knows(to) => Err(Error::Stranger(to)),
             AppEffect::Signal { to, token, after, tag } => {
-                let at = self.clock.now().saturating_add(after);
+                let at = self.now.saturating_add(after);
                 // Signals of one instant keep their order.
                 let nth = self.later.range((at, 0)..).take_while(|(k, _)| k.0 == at).count();
                 self.later.insert((at, nth as u64), (to, (tag, token)));
