@@ -101,6 +101,9 @@ pub(crate) struct Switch {
     /// End after this time [default: when interrupted]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<Dur>,
+    /// Take frames by AF_XDP (as root): cheaper than AF_PACKET
+    #[arg(long)]
+    pub(crate) xdp: bool,
     #[command(flatten)]
     pub(crate) harm: Harm,
 }
@@ -152,6 +155,9 @@ pub(crate) struct TestbedRun {
     /// Where the result files go [default: out/testbed/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Hosts and switches use AF_XDP (as root): cheaper than UDP sockets and AF_PACKET
+    #[arg(long)]
+    pub(crate) xdp: bool,
     #[command(flatten)]
     pub(crate) harm: Harm,
 }

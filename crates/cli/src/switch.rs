@@ -10,7 +10,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use fabric::{Node, Topology};
 use scenario::{Diagnostic, Error, Scenario};
-use switch::{Harm, Interface, Options, Switch, Totals, record};
+use switch::{Backend, Harm, Interface, Options, Switch, Totals, record};
 
 use crate::table::right;
 use crate::{ENDS_ITSELF, Ended, TOLD_TO_END, args, say, tell, warn};
@@ -33,7 +33,8 @@ pub(crate) fn switch(args: &args::Switch, progress: args::Progress) -> Ended {
     }
     let node = named(&args.switch, scenario.topology())?;
     let mut switch = scenario.switch(node)?;
-    let mut interfaces = open(&switch, &args.ports, scenario.topology())?;
+    let backend = if args.xdp { Backend::Xdp } else { Backend::Packet };
+    let mut interfaces = open(&switch, &args.ports, scenario.topology(), backend)?;
     if let Some(file) = &args.record {
         let unwritable = |e| {
             let error = Diagnostic::new(format!("cannot write {}: {e}", file.display()));
@@ -91,6 +92,7 @@ fn open(
     switch: &Switch,
     ports: &[String],
     topology: &Topology,
+    backend: Backend,
 ) -> Result<Vec<Interface>, Diagnostic> {
     let mut by_node: BTreeMap<Node, String> =
         switch.ports().enumerate().map(|(n, node)| (node, format!("p{n}"))).collect();
@@ -113,7 +115,7 @@ fn open(
         return Err(error.hint("each port has an interface of its own: --port NODE=INTERFACE"));
     }
     let open = |name: &&String| {
-        Interface::open(name).map_err(|e| {
+        Interface::open(name, backend).map_err(|e| {
             let hint = "--port NODE=INTERFACE names them; in a namespace: `ip netns exec NAME`";
             Diagnostic::new(e.to_string()).hint(hint)
         })

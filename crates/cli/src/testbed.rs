@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{OutputDir, Summary};
-use scenario::{Error, Options, Scenario, command_line, testbed, unwritable};
-use switch::Harm;
+use scenario::testbed::{self, Wires};
+use scenario::{Error, Options, Scenario, command_line, unwritable};
 
 use crate::run::{print_warnings, run_into};
 use crate::table::{number, right};
@@ -36,7 +36,8 @@ pub(crate) fn run(args: &args::TestbedRun) -> Ended {
     let dir = args.out.clone().unwrap_or_else(|| Path::new("out/testbed").join(stem));
     let name = name(called.as_deref(), file);
     let command = command_line(std::env::args().skip(1));
-    let summary = live(&dir, &scenario, &name, args.harm.harm(), command)?;
+    let wires = Wires { harm: args.harm.harm(), xdp: args.xdp };
+    let summary = live(&dir, &scenario, &name, wires, command)?;
     print_warnings(&summary.warnings);
     let printed = say(table::summary(&summary))
         .and_then(|()| say(format_args!("results: {}", dir.display())));
@@ -49,12 +50,12 @@ fn live(
     dir: &Path,
     scenario: &Scenario,
     name: &str,
-    harm: Harm,
+    wires: Wires,
     command: String,
 ) -> Result<Summary, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
     let options = Options { command, ..Options::default() };
-    let summary = testbed::run(scenario, name, harm, &options, &out)?.summary;
+    let summary = testbed::run(scenario, name, wires, &options, &out)?.summary;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
     out.commit().map_err(|e| unwritable(&e))?;
     Ok(summary)
@@ -68,7 +69,7 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
     let name = name(None, file);
     let command = command_line(std::env::args().skip(1));
     let mine = testbed::up(&scenario, &name).map(|_| ());
-    let ran = live(&dirs[1], &scenario, &name, Harm::default(), command.clone());
+    let ran = live(&dirs[1], &scenario, &name, Wires::default(), command.clone());
     if mine.is_ok() {
         testbed::down(&name)?;
     }

@@ -488,15 +488,8 @@ impl Host<'_> {
         };
         let room = self.content.room();
         self.lowest_room = self.lowest_room.min(room);
-        let mut cx = Cx {
-            now,
-            rx_at: now,
-            me,
-            room,
-            net: &net,
-            draw: self.draws[0],
-            fx: &mut self.effects,
-        };
+        let mut cx =
+            Cx { now, rx_at: now, me, room, net: &net, draw: self.draws[0], fx: &mut self.effects };
         f(&mut *self.endpoint, &mut cx)
     }
 

@@ -17,7 +17,7 @@ use std::time::{Instant, SystemTime};
 use endpoint::Framing;
 use fabric::{Config, LinkSpec, Node, Tier, Topology};
 use queues::{Capacity, DropTailSpec};
-use trimline_switch::{Harm, Interface, Options, Switch, netns, run};
+use trimline_switch::{Backend, Harm, Interface, Options, Switch, netns, run};
 use units::{Dur, HostId, Rate};
 use wire::frame::address;
 
@@ -58,7 +58,7 @@ fn switch(topology: &Arc<Topology>, stop: &AtomicBool) {
     let queue = DropTailSpec { capacity: Capacity::Bytes(64_000), ecn_threshold: None };
     let config = config(queue.into());
     let inside = || {
-        let ports = (0..=SENDERS).map(|n| Interface::open(&format!("p{n}")));
+        let ports = (0..=SENDERS).map(|n| Interface::open(&format!("p{n}"), Backend::Packet));
         let mut ports = ports.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
         let mut switch = Switch::new(topology, &config, SWITCH).map_err(|e| e.to_string())?;
         let options = Options { harm: Harm::default(), seed: 1, start: SystemTime::now() };

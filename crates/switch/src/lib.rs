@@ -12,7 +12,7 @@
 //! | `port` | an output port: its queue and the packet in service |
 //! | `frames` | frames and the packets in them |
 //! | `record`, `replay` | what came and what became of it, and the simulator's word on it |
-//! | `socket` | an interface of this machine (AF_PACKET) |
+//! | `interface` | an interface of this machine, by AF_PACKET (`packet`) or AF_XDP |
 //! | `run` | the loop: receive, decide, send, sleep; faults that only a real wire has |
 //! | `offloads` | what the kernel must not do to frames of an interface |
 //! | `netns` | network namespaces joined by virtual links |
@@ -20,17 +20,19 @@
 //! Deliberately absent: transports, hosts, files of scenarios.
 
 mod frames;
+mod interface;
 pub mod netns;
 mod offloads;
+mod packet;
 mod port;
 pub mod record;
 mod replay;
 mod run;
-mod socket;
 mod switch;
 
+pub use interface::{Backend, Interface, InterfaceError};
 pub use offloads::disable_offloads;
 pub use replay::{Agreement, ReplayError, replay};
 pub use run::{Harm, Options, RunError, Totals, run};
-pub use socket::{Interface, InterfaceError};
+
 pub use switch::{Counters, Switch, SwitchError};

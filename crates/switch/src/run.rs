@@ -10,7 +10,7 @@ use nix::sys::prctl;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::{Dur, Time};
 
-use crate::socket::Interface;
+use crate::interface::Interface;
 use crate::switch::Switch;
 
 /// The longest sleep, so that the caller is asked often enough.
@@ -103,16 +103,20 @@ pub fn run(
         let now = clock.now();
         switch.departures(|port, at, frame| {
             wires.totals.latest = wires.totals.latest.max(now.since(at));
-            wires.send(&interfaces[port], port, frame, now);
+            wires.send(&mut interfaces[port], port, frame, now);
         });
         wires.release(interfaces, now);
-        wires.totals.overflowed = interfaces.iter().map(|i| u64::from(i.overflowed())).sum();
+        let mut waiting = more;
+        for interface in &mut *interfaces {
+            waiting |= !interface.flush().map_err(|error| failed(interface, error))?;
+        }
         if !go_on(switch, &wires.totals) {
+            wires.totals.overflowed = interfaces.iter().map(Interface::overflowed).sum();
             switch.advance(clock.now());
             switch.finish().map_err(RunError::Record)?;
             return Ok(wires.totals);
         }
-        if !more {
+        if !waiting {
             let next = switch.next().into_iter().chain(wires.next()).min();
             let wake = next.unwrap_or(Time::NEVER).since(clock.now());
             if wake < SPIN_BELOW {
@@ -135,22 +139,24 @@ fn receive(
 ) -> Result<(Time, bool), RunError> {
     let (mut horizon, mut more) = (looked, false);
     order.clear();
-    // After `looked`: what came before that is found. Most interfaces have nothing, and to ask all
-    // at once is cheaper.
-    let ready = wait(interfaces, Dur::ZERO).map_err(RunError::Poll)?;
-    for ((port, interface), ready) in interfaces.iter_mut().enumerate().zip(ready) {
+    // After `looked`: what came before that is found. Most interfaces have nothing, and to ask the
+    // kernel for all at once is cheaper.
+    let ready = match interfaces.iter().any(Interface::asks_kernel) {
+        true => Some(wait(interfaces, Dur::ZERO).map_err(RunError::Poll)?),
+        false => None,
+    };
+    let now = clock.since_1970(looked);
+    for (port, interface) in interfaces.iter_mut().enumerate() {
         interface.forget();
-        if !ready {
+        if ready.as_ref().is_some_and(|ready| !ready[port]) {
             continue;
         }
-        let full = interface.receive().map_err(|error| {
-            let name = interface.name().to_owned();
-            RunError::Interface { name, error }
-        })?;
-        order.extend(interface.stamps().enumerate().map(|(n, at)| (at, port, n)));
+        let full = interface.receive(now).map_err(|error| failed(interface, error))?;
+        order.extend((0..interface.count()).map(|n| (interface.stamp(n), port, n)));
         if full {
             more = true;
-            let last = interface.stamps().last().map_or(looked, |at| clock.time(at));
+            let last = interface.count().checked_sub(1);
+            let last = last.map_or(looked, |last| clock.time(interface.stamp(last)));
             horizon = horizon.min(last);
         }
     }
@@ -159,6 +165,10 @@ fn receive(
         switch.arrive(clock.time(at), port, interfaces[port].frame(n));
     }
     Ok((horizon, more))
+}
+
+fn failed(interface: &Interface, error: io::Error) -> RunError {
+    RunError::Interface { name: interface.name().to_owned(), error }
 }
 
 /// Wait until something has come, but no longer than `time`. At which interfaces it has.
@@ -182,6 +192,11 @@ struct Clock {
 impl Clock {
     fn now(&self) -> Time {
         self.time(since_1970_ns(SystemTime::now()))
+    }
+
+    /// The other way round: ns since 1970.
+    fn since_1970(&self, at: Time) -> u64 {
+        self.start_ns.saturating_add(at.0 / 1_000)
     }
 
     fn time(&self, ns: u64) -> Time {
@@ -220,7 +235,7 @@ impl Wires {
         self.held.iter().flatten().map(|(until, _)| *until).min()
     }
 
-    fn send(&mut self, interface: &Interface, port: usize, frame: &[u8], now: Time) {
+    fn send(&mut self, interface: &mut Interface, port: usize, frame: &[u8], now: Time) {
         self.sent += 1;
         let (draw, n, harm) = (self.draw, self.sent, self.harm);
         let happens = |purpose, probability: f64| draw.unit(purpose, n) < probability;
@@ -243,15 +258,15 @@ impl Wires {
     }
 
     /// Send the frames that nothing has overtaken in time.
-    fn release(&mut self, interfaces: &[Interface], now: Time) {
-        for (port, interface) in interfaces.iter().enumerate() {
+    fn release(&mut self, interfaces: &mut [Interface], now: Time) {
+        for (port, interface) in interfaces.iter_mut().enumerate() {
             if let Some((_, frame)) = self.held[port].take_if(|(until, _)| *until <= now) {
                 self.transmit(interface, &frame);
             }
         }
     }
 
-    fn transmit(&mut self, interface: &Interface, frame: &[u8]) {
+    fn transmit(&mut self, interface: &mut Interface, frame: &[u8]) {
         let Err(error) = interface.send(frame) else { return };
         match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
             Errno::EMSGSIZE => self.totals.too_long += 1,

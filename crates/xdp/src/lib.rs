@@ -28,4 +28,4 @@ mod socket;
 
 pub use error::OpenError;
 pub use program::Filter;
-pub use socket::{Mode, Socket};
+pub use socket::{BATCH, Mode, Socket};

@@ -29,7 +29,7 @@ const CHUNKS: u32 = 1024;
 /// Ethernet before an IP packet.
 const ETHERNET: usize = 14;
 /// Frames that one look gives at most.
-const BATCH: usize = 64;
+pub const BATCH: usize = 64;
 /// How often binding is tried again. After its former socket is closed, the kernel takes some 10 ms
 /// to let go of a queue, and most of a second on a busy machine.
 const PATIENCE: (u32, Duration) = (2_500, Duration::from_millis(2));

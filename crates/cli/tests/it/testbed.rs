@@ -28,12 +28,17 @@ fn refused(dir: &Path, args: &[&str]) -> String {
 /// Run a script inside namespaces of this user, where `trimline` is the program; what it prints.
 /// `None` where this user may make none.
 fn inside(dir: &Path, script: &str) -> Option<String> {
+    unshared("-Urnm", dir, script)
+}
+
+/// The same with these flags of `unshare`.
+fn unshared(flags: &str, dir: &Path, script: &str) -> Option<String> {
     let run = |script: &str| {
         let program = assert_cmd::cargo::cargo_bin("trimline");
         let script = format!("trimline() {{ {} \"$@\"; }}\n{script}", program.display());
         let script = format!("mount -t tmpfs tmpfs /run\n{script}");
         let mut unshare = std::process::Command::new("unshare");
-        unshare.args(["-Urnm", "--", "bash", "-ec", &script]).current_dir(dir).output()
+        unshare.args([flags, "--", "bash", "-ec", &script]).current_dir(dir).output()
     };
     let probe = run("ip netns add probe").ok().filter(|output| output.status.success());
     if probe.is_none() {
@@ -85,6 +90,25 @@ fn a_scenario_runs_in_namespaces_and_leaves_the_simulator_s_files() {
     for file in ["flows.parquet", "links.parquet", "manifest.json", "report.html"] {
         assert!(out.join(file).exists(), "{file}");
     }
+}
+
+/// AF_XDP at all hosts and at the switch takes root; who is not is told so.
+#[test]
+fn a_scenario_runs_over_af_xdp_for_root() {
+    let dir = files("seed = 1", "seed = 2");
+    let script = r#"
+        trimline testbed up x.toml
+        trimline testbed run x.toml --xdp --out out || echo "refused: $?"
+        trimline testbed down x.toml
+    "#;
+    let Some(said) = inside(dir.path(), script) else { return };
+    assert!(said.contains("CAP_BPF") && said.contains("refused: 1"), "in a user's namespaces");
+    let Some(said) = unshared("-nm", dir.path(), script) else { return };
+    assert!(!said.contains("refused"));
+    let summary = std::fs::read_to_string(dir.path().join("out/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["messages"]["completed"], 7);
+    assert!(summary["packets"]["trimmed"].as_u64() > Some(0));
 }
 
 /// Eight hosts behind six switches: every packet between racks crosses three of them.

@@ -1,18 +1,19 @@
-//! The hosts of a testbed: endpoint and application of the scenario on a real clock and a UDP
-//! socket, and a log of what became of messages.
+//! The hosts of a testbed: endpoint and application of the scenario on a real clock and a socket,
+//! and a log of what became of messages.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use endpoint::{App, AppCx, AppEffect, AppEvent, Endpoint, FailReason, Job, Msg, Routes};
 use fabric::Node;
-use host::{AddressBook, Config, Content, Counters, Host, Way, bind};
+use host::{AddressBook, Config, Content, Counters, Host, Socket, Way, Xdp, bind};
 use switch::netns;
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 use wire::frame::address;
 
+use super::begin::Begin;
 use super::{Testbed, check};
 use crate::Scenario;
 use crate::error::Error;
@@ -46,6 +47,7 @@ pub(super) struct Ended {
 /// What hosts tell the one that waits for them.
 pub(super) struct Shared {
     pub(super) stop: AtomicBool,
+    pub(super) begin: Begin,
     /// Messages that the run waits for: submitted in the window, neither delivered nor failed.
     open: AtomicU64,
     /// Applications that may still submit without being asked.
@@ -55,10 +57,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(scenario: &Scenario) -> Self {
+    /// Of a run with so many hosts and switches.
+    pub(super) fn new(scenario: &Scenario, parties: usize) -> Self {
         let busy = u64::from(scenario.topology.hosts());
         let (open, to) = (AtomicU64::new(0), scenario.measure.to);
-        Self { stop: AtomicBool::new(false), open, busy: AtomicU64::new(busy), to }
+        let (stop, begin) = (AtomicBool::new(false), Begin::new(parties));
+        Self { stop, begin, open, busy: AtomicU64::new(busy), to }
     }
 
     /// Whether everything that the run waits for is done.
@@ -77,38 +81,43 @@ pub(super) fn parties(scenario: &Scenario) -> Result<Vec<Party>, Error> {
     Ok(endpoints.into_iter().zip(crate::run::apps(scenario)?).collect())
 }
 
-/// Run host `me` in its namespace until the run is over.
+/// Run host `me` in its namespace until the run is over. `None` if it never began.
 pub(super) fn run(
     scenario: &Scenario,
-    bed: &Testbed,
+    (bed, xdp): (&Testbed, bool),
     me: HostId,
     (endpoint, app): Party,
-    start: Instant,
     shared: &Shared,
-) -> Result<Ended, Error> {
+) -> Result<Option<Ended>, Error> {
     let mut app = Logged { app, me, shared, busy: true, open: BTreeMap::new(), log: Vec::new() };
-    let config = config(scenario, me, start);
     let inside = || {
-        let at = SocketAddr::from((address(me), PORT));
-        let socket = bind(at).map_err(|e| format!("cannot listen at {at}: {e}"))?;
-        let mut content = Zeros;
+        let at = SocketAddrV4::new(address(me).into(), PORT);
+        let socket: Socket = match xdp {
+            true => Xdp::bind(at).map_err(|e| e.to_string())?.into(),
+            false => bind(at.into()).map_err(|e| format!("cannot listen at {at}: {e}"))?.into(),
+        };
+        let Some(zero) = shared.begin.ready(&shared.stop) else { return Ok(None) };
+        let start = zero.instant;
+        let (config, mut content) = (config(scenario, me, start), Zeros);
         // Before the wait: its buffers take the kernel milliseconds.
         let host = Host::new(config, socket, endpoint, &mut app, &mut content);
         let mut host = host.map_err(|e| e.to_string())?;
         std::thread::sleep(start.saturating_duration_since(Instant::now()));
         let ran = host.run(Dur::MAX, |_| shared.stop.load(Ordering::Relaxed));
         ran.map_err(|e| e.to_string())?;
-        Ok::<_, String>((host.jobs().to_vec(), *host.counters()))
+        // Before its socket is closed, for which the kernel takes its time.
+        let now = Time(u64::try_from(start.elapsed().as_nanos() * 1_000).unwrap_or(u64::MAX));
+        Ok::<_, String>(Some((host.jobs().to_vec(), *host.counters(), now)))
     };
     let ran = netns::within(&bed.namespace(Node::Host(me.0)), inside).map_err(|e| e.to_string());
     // Without it the others would wait for the time limit.
     let ran = ran.and_then(|ran| ran).inspect_err(|_| shared.stop.store(true, Ordering::Relaxed));
-    let (jobs, counters) = ran.map_err(|why| Error::Run {
+    let ran = ran.map_err(|why| Error::Run {
         what: format!("{me}: {why}"),
         hint: "is an earlier run still going? Else `trimline testbed down` and `up`".to_owned(),
     })?;
-    let now = Time(u64::try_from(start.elapsed().as_nanos() * 1_000).unwrap_or(u64::MAX));
-    Ok(Ended { log: app.log, jobs, counters, now })
+    let Some((jobs, counters, now)) = ran else { return Ok(None) };
+    Ok(Some(Ended { log: app.log, jobs, counters, now }))
 }
 
 fn config(scenario: &Scenario, me: HostId, start: Instant) -> Config {

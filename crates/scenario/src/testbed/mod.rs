@@ -5,15 +5,16 @@
 //! those that a crash has left. What only the simulator can do is refused, with the place in the
 //! file.
 
+mod begin;
 mod check;
 mod hosts;
 mod outcome;
 mod state;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use ::switch::{Harm, Interface, Switch, Totals, netns};
+use ::switch::{Backend, Harm, Interface, Switch, Totals, netns};
 
 use fabric::Node;
 use metrics::OutputDir;
@@ -27,8 +28,15 @@ pub use state::Testbed;
 
 use hosts::{Ended, Shared};
 
-/// From the beginning of a run to time zero: hosts and switches are there by then.
-const SETTLING: Duration = Duration::from_millis(300);
+/// How a testbed is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wires {
+    /// What happens to the frames of all switches.
+    pub harm: Harm,
+    /// Hosts and switches use AF_XDP, not UDP sockets and AF_PACKET.
+    pub xdp: bool,
+}
+
 /// Frames that leave later than this make completion times those of this machine.
 const LATE: Dur = Dur::from_us(500);
 /// How often is looked whether a run is over.
@@ -75,14 +83,14 @@ pub fn down(name: &str) -> Result<usize, Error> {
 }
 
 /// Run `scenario` in the namespaces called `name`, and put the simulator's result files into `out`,
-/// which the caller then commits. `harm` happens to the frames of all switches.
+/// which the caller then commits.
 ///
 /// # Errors
 /// The namespaces are those of another topology, or something in them stops working.
 pub fn run(
     scenario: &Scenario,
     name: &str,
-    harm: Harm,
+    wires: Wires,
     options: &Options,
     out: &OutputDir,
 ) -> Result<Written, Error> {
@@ -90,7 +98,7 @@ pub fn run(
     let bed = Testbed::find(name)?;
     bed.check(&scenario.topology, check::mtu(scenario)?)?;
     let began = Instant::now();
-    let (hosts, switches, complete) = live(scenario, &bed, harm)?;
+    let (hosts, switches, complete) = live(scenario, &bed, wires)?;
     let wall_s = began.elapsed().as_secs_f64();
     let outcome = outcome::outcome(scenario, &hosts, &switches, complete);
     let recorded = outcome::recorded(scenario, &hosts, out).map_err(|e| unwritable(&e))?;
@@ -131,26 +139,30 @@ impl Switched {
 fn live(
     scenario: &Scenario,
     bed: &Testbed,
-    harm: Harm,
+    wires: Wires,
 ) -> Result<(Vec<Ended>, Vec<Switched>, bool), Error> {
-    let shared = Shared::new(scenario);
-    let (start, at) = (Instant::now() + SETTLING, SystemTime::now() + SETTLING);
-    let wires = ::switch::Options { harm, seed: scenario.seed, start: at };
+    let nodes = check::switches(scenario);
     let parties = hosts::parties(scenario)?;
-    let shared = &shared;
+    let shared = &Shared::new(scenario, nodes.len() + parties.len());
     std::thread::scope(|scope| {
-        let nodes = check::switches(scenario).into_iter();
-        let switch = |node| scope.spawn(move || switched(scenario, bed, node, wires, &shared.stop));
-        let switches: Vec<_> = nodes.map(switch).collect();
-        let host =
-            |(me, party)| scope.spawn(move || hosts::run(scenario, bed, me, party, start, shared));
+        let switch = |node| scope.spawn(move || switched(scenario, bed, node, wires, shared));
+        let switches: Vec<_> = nodes.into_iter().map(switch).collect();
+        let host = |(me, party)| {
+            scope.spawn(move || hosts::run(scenario, (bed, wires.xdp), me, party, shared))
+        };
         let hosts: Vec<_> = (0..).map(HostId).zip(parties).map(host).collect();
-        let complete = wait(scenario, shared, start);
+        let complete = wait(scenario, shared);
         shared.stop.store(true, Ordering::Relaxed);
         let hosts: Vec<_> = hosts.into_iter().map(|host| joined(host.join())).collect();
         let switches: Vec<_> = switches.into_iter().map(|one| joined(one.join())).collect();
-        let hosts = hosts.into_iter().collect::<Result<_, _>>()?;
-        Ok((hosts, switches.into_iter().collect::<Result<_, _>>()?, complete))
+        // Of those who could not begin one is an error; the others have only waited for it.
+        let hosts: Vec<Option<Ended>> = hosts.into_iter().collect::<Result<_, _>>()?;
+        let switches: Vec<Option<Switched>> = switches.into_iter().collect::<Result<_, _>>()?;
+        Ok((
+            hosts.into_iter().flatten().collect(),
+            switches.into_iter().flatten().collect(),
+            complete,
+        ))
     })
 }
 
@@ -162,21 +174,26 @@ fn joined<T>(result: std::thread::Result<Result<T, Error>>) -> Result<T, Error> 
     })
 }
 
+/// Run switch `node` until the run is over. `None` if it never began.
 fn switched(
     scenario: &Scenario,
     bed: &Testbed,
     node: Node,
-    wires: ::switch::Options,
-    stop: &AtomicBool,
-) -> Result<Switched, Error> {
+    Wires { harm, xdp }: Wires,
+    shared: &Shared,
+) -> Result<Option<Switched>, Error> {
     let mut switch = check::switch(scenario, node)?;
-    let ports = switch.ports().count();
+    let (ports, stop) = (switch.ports().count(), &shared.stop);
+    let backend = if xdp { Backend::Xdp } else { Backend::Packet };
     let inside = || {
-        let open = |n| Interface::open(&format!("p{n}"));
+        let open = |n| Interface::open(&format!("p{n}"), backend);
         let interfaces: Result<Vec<Interface>, _> = (0..ports).map(open).collect();
         let mut interfaces = interfaces.map_err(|e| e.to_string())?;
+        let Some(zero) = shared.begin.ready(stop) else { return Ok(None) };
+        let options = ::switch::Options { harm, seed: scenario.seed, start: zero.system };
         let go_on = |_: &Switch, _: &Totals| !stop.load(Ordering::Relaxed);
-        ::switch::run(&mut switch, &mut interfaces, wires, go_on).map_err(|e| e.to_string())
+        let ran = ::switch::run(&mut switch, &mut interfaces, options, go_on);
+        ran.map(Some).map_err(|e| e.to_string())
     };
     let ran = netns::within(&bed.namespace(node), inside).map_err(|e| e.to_string());
     // Without it the others would wait for the time limit.
@@ -185,14 +202,16 @@ fn switched(
         what: format!("{node}: {why}"),
         hint: "`trimline testbed down` and `up` make it anew".to_owned(),
     })?;
-    Ok(Switched { node, switch, totals })
+    Ok(totals.map(|totals| Switched { node, switch, totals }))
 }
 
 /// Wait until everything that the run waits for is done, or a party has stopped. Whether it is.
-fn wait(scenario: &Scenario, shared: &Shared, start: Instant) -> bool {
+fn wait(scenario: &Scenario, shared: &Shared) -> bool {
     let limit = scenario.measure.limit;
+    let Some(zero) = shared.begin.zero(&shared.stop) else { return false };
     loop {
-        let now = Time(u64::try_from(start.elapsed().as_nanos() * 1_000).unwrap_or(u64::MAX));
+        let now =
+            Time(u64::try_from(zero.instant.elapsed().as_nanos() * 1_000).unwrap_or(u64::MAX));
         if shared.done(now) {
             return true;
         }

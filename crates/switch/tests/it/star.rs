@@ -20,7 +20,9 @@ use fabric::{Config, Fault, FaultAction, Node, Topology};
 use host::{AddressBook, Host, Pattern, bind};
 use queues::{Capacity, DropTailSpec};
 use trimline_switch::record::{self, Event};
-use trimline_switch::{Counters, Harm, Interface, Options, Switch, Totals, netns, replay, run};
+use trimline_switch::{
+    Backend, Counters, Harm, Interface, Options, Switch, Totals, netns, replay, run,
+};
 use units::{Dur, HostId, MsgKey, Rate, Time};
 use wire::frame::address;
 
@@ -128,7 +130,7 @@ fn namespaces() {
     let stale = netns::up(PREFIX, &topology, MTU).err().unwrap().to_string();
     assert!(stale.contains("star-h0 already"), "{stale}");
     assert_eq!(netns::there(PREFIX).len(), 9, "those of the other run stay");
-    let none = netns::within("star-h0", || Interface::open("p0").err()).unwrap();
+    let none = netns::within("star-h0", || Interface::open("p0", Backend::Packet).err()).unwrap();
     assert!(none.unwrap().to_string().contains("only lo, net"));
     netns::down(&netns::there(PREFIX)).unwrap();
     assert!(netns::there(PREFIX).is_empty());
@@ -181,7 +183,8 @@ fn switch(
         switch.record(Box::new(memory)).unwrap();
     }
     let inside = || {
-        let ports = (0..=SENDERS).map(|n| Interface::open(&format!("p{n}")).unwrap());
+        let ports =
+            (0..=SENDERS).map(|n| Interface::open(&format!("p{n}"), Backend::Packet).unwrap());
         let mut ports: Vec<Interface> = ports.collect();
         let options = Options { harm, seed: 1, start: SystemTime::now() };
         run(&mut switch, &mut ports, options, |_, _| !stop.load(Ordering::Relaxed)).unwrap()

@@ -1,5 +1,5 @@
-//! An interface of this machine: whole frames in and out, with the instants at which they came
-//! (AF_PACKET, packet(7)).
+//! Frames by the kernel's copy of all that an interface gets (AF_PACKET, packet(7)), with the
+//! instants at which they came.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,8 +13,10 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 
+use crate::interface::InterfaceError;
+
 /// Frames received with one system call.
-pub(crate) const BATCH: usize = 64;
+const BATCH: usize = 64;
 /// The longest frame: an IPv4 packet has at most 65535 bytes.
 const FRAME_MAX: usize = 14 + 65_535;
 /// Asked for; the kernel grants at most `net.core.rmem_max`.
@@ -22,36 +24,8 @@ const BUFFER: usize = 8 << 20;
 /// `PACKET_OUTGOING` of packet(7): a copy of what this machine sent itself.
 const OUTGOING: u8 = 4;
 
-/// Why an interface cannot be a port.
-#[derive(Debug, thiserror::Error)]
-pub enum InterfaceError {
-    /// There is none of that name.
-    #[error("there is no interface {name} in this network namespace, only {}", there.join(", "))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// Those that there are.
-        there: Vec<String>,
-    },
-    /// It may not be opened.
-    #[error(
-        "interface {0} may not be read: be root, or run inside `unshare -Urnm`, where any user has \
-         interfaces of their own"
-    )]
-    Forbidden(String),
-    /// The kernel refused something.
-    #[error("interface {name}: {error}")]
-    Kernel {
-        /// The name.
-        name: String,
-        /// What it said.
-        error: io::Error,
-    },
-}
-
-/// An interface, opened.
-pub struct Interface {
-    name: String,
+/// A socket on an interface.
+pub(crate) struct Packet {
     fd: OwnedFd,
     index: usize,
     /// [`BATCH`] of [`FRAME_MAX`] bytes. In one piece, so that the kernel gives no memory for the
@@ -63,12 +37,9 @@ pub struct Interface {
     overflowed: u32,
 }
 
-impl Interface {
-    /// The interface `name` of this network namespace.
-    ///
-    /// # Errors
-    /// There is none, or it may not be opened.
-    pub fn open(name: &str) -> Result<Self, InterfaceError> {
+impl Packet {
+    /// On the interface `name` of this network namespace.
+    pub(crate) fn open(name: &str) -> Result<Self, InterfaceError> {
         let kernel = |error: Errno| match error {
             Errno::EPERM | Errno::EACCES => InterfaceError::Forbidden(name.to_owned()),
             error => InterfaceError::Kernel { name: name.to_owned(), error: error.into() },
@@ -86,7 +57,6 @@ impl Interface {
         setsockopt(&fd, sockopt::RcvBuf, &BUFFER).map_err(kernel)?;
         setsockopt(&fd, sockopt::SndBuf, &BUFFER).map_err(kernel)?;
         Ok(Self {
-            name: name.to_owned(),
             fd,
             index: address.ifindex(),
             buffers: buffers(),
@@ -95,20 +65,9 @@ impl Interface {
         })
     }
 
-    /// What it is called.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Frames that the kernel has lost, since nobody took them in time.
-    pub(crate) fn overflowed(&self) -> u32 {
-        self.overflowed
-    }
-
-    /// Nothing is left of what the last look gave.
-    pub(crate) fn forget(&mut self) {
-        self.received.clear();
+    pub(crate) fn overflowed(&self) -> u64 {
+        u64::from(self.overflowed)
     }
 
     /// Look for frames. Whether more may wait.
@@ -147,9 +106,19 @@ impl Interface {
         Ok(seen == BATCH)
     }
 
-    /// When each of the frames came that the last look gave, in ns since 1970.
-    pub(crate) fn stamps(&self) -> impl Iterator<Item = u64> {
-        self.received.iter().map(|(_, _, at)| *at)
+    /// Nothing is left of what the last look gave.
+    pub(crate) fn forget(&mut self) {
+        self.received.clear();
+    }
+
+    /// How many frames the last look gave.
+    pub(crate) fn count(&self) -> usize {
+        self.received.len()
+    }
+
+    /// When the `n`-th of them came, in ns since 1970.
+    pub(crate) fn stamp(&self, n: usize) -> u64 {
+        self.received[n].2
     }
 
     /// The `n`-th frame that the last look gave.
@@ -164,7 +133,7 @@ impl Interface {
     }
 }
 
-impl AsFd for Interface {
+impl AsFd for Packet {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -199,15 +168,4 @@ fn address(name: &str) -> nix::Result<Result<LinkAddr, Vec<String>>> {
 fn nanoseconds(stamp: TimeSpec) -> u64 {
     let (s, ns) = (stamp.tv_sec(), stamp.tv_nsec());
     u64::try_from(s).unwrap_or(0) * 1_000_000_000 + u64::try_from(ns).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interface_that_is_not_there_is_refused_with_those_that_are() {
-        let error = Interface::open("nowhere0").err().unwrap().to_string();
-        assert!(error.contains("no interface nowhere0") && error.contains("lo"), "{error}");
-    }
 }
