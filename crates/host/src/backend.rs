@@ -18,7 +18,7 @@ pub enum Socket {
     /// The kernel's UDP, without privileges; see [`crate::bind`].
     Udp(UdpSocket),
     /// Frames of an interface, past the kernel's stack.
-    Xdp(Xdp),
+    Xdp(Box<Xdp>),
 }
 
 impl From<UdpSocket> for Socket {
@@ -29,7 +29,7 @@ impl From<UdpSocket> for Socket {
 
 impl From<Xdp> for Socket {
     fn from(socket: Xdp) -> Self {
-        Self::Xdp(socket)
+        Self::Xdp(Box::new(socket))
     }
 }
 

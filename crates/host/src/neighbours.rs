@@ -60,7 +60,7 @@ pub(crate) fn find(interface: &str, to: Ipv4Addr, socket: &UdpSocket) -> Result<
 /// them: interface, destination, gateway, flags, ..., metric, mask, with addresses in hexadecimal,
 /// the last byte first. The longest mask counts.
 fn next_hop(routes: &str, interface: &str, to: Ipv4Addr) -> Option<Ipv4Addr> {
-    let address = |hex: &str| u32::from_str_radix(hex, 16).ok().map(|n| n.swap_bytes());
+    let address = |hex: &str| u32::from_str_radix(hex, 16).ok().map(u32::swap_bytes);
     let route = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let &[name, destination, gateway, _, _, _, _, mask, ..] = &fields[..] else {

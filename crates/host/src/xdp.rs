@@ -142,6 +142,16 @@ fn template((to_mac, mac): (Mac, Mac), (from, to): (SocketAddrV4, SocketAddrV4))
     bytes
 }
 
+/// Into the headers in `frame`, which [`template`] has made: a datagram of `len` bytes follows.
+fn complete(frame: &mut [u8], len: usize, ecn: Ecn) {
+    let (ip, udp) = frame[ETHERNET..HEADERS].split_at_mut(IP);
+    put(udp, UDP_LEN, HEADERS - ETHERNET - IP + len);
+    put(ip, TOTAL_LEN, HEADERS - ETHERNET + len);
+    ip[TOS] = ecn as u8;
+    let sum = checksum(ip);
+    put(ip, IP_CHECK, usize::from(sum));
+}
+
 /// The two bytes at `at`.
 fn u16_at(bytes: &[u8], at: usize) -> usize {
     usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]))
@@ -176,12 +186,7 @@ impl Frames {
             return;
         };
         slot[..HEADERS].copy_from_slice(headers);
-        let (ip, udp) = slot[ETHERNET..HEADERS].split_at_mut(IP);
-        put(udp, UDP_LEN, HEADERS - ETHERNET - IP + len);
-        put(ip, TOTAL_LEN, HEADERS - ETHERNET + len);
-        ip[TOS] = if markable { Ecn::Capable } else { Ecn::NotCapable } as u8;
-        let sum = checksum(ip);
-        put(ip, IP_CHECK, usize::from(sum));
+        complete(slot, len, if markable { Ecn::Capable } else { Ecn::NotCapable });
         self.socket.push(HEADERS + len);
         self.waiting += HEADERS + len;
     }
@@ -267,4 +272,79 @@ fn read(frame: &[u8]) -> Option<(SocketAddr, Ecn, Range<usize>)> {
     let source: [u8; 4] = *ip[SOURCE..].first_chunk()?;
     let from = SocketAddr::from((source, u16_at(udp, 0) as u16));
     fits.then(|| (from, Ecn::from_bits(ip[TOS]), HEADERS..end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use endpoint::{Draw, Purpose};
+
+    const FROM: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 700);
+    const TO: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 800);
+
+    /// A frame with `len` bytes of datagram, as [`Frames::push`] completes it.
+    fn frame(len: usize, ecn: Ecn) -> Vec<u8> {
+        let mut frame = template(([2; 6], [4; 6]), (FROM, TO)).to_vec();
+        frame.resize(HEADERS + len, 7);
+        complete(&mut frame, len, ecn);
+        frame
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for (len, ecn) in [(0, Ecn::NotCapable), (1, Ecn::Capable), (1_400, Ecn::Marked)] {
+            let mut frame = frame(len, ecn);
+            let read_as = Some((SocketAddr::V4(FROM), ecn, HEADERS..HEADERS + len));
+            assert_eq!(read(&frame), read_as);
+            // Ethernet's shortest frames are padded.
+            frame.resize(HEADERS + len + 18, 0);
+            assert_eq!(read(&frame), read_as);
+            assert_eq!(frame[..12], [2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4]);
+        }
+    }
+
+    #[test]
+    fn the_kernel_s_reading_of_the_headers_is_the_same() {
+        use wire::frame::{Carrier, FrameRepr};
+        let (src, dst) = (units::HostId(1), units::HostId(2));
+        let macs = (wire::frame::mac(dst), wire::frame::mac(src));
+        let mut mine = template(macs, (FROM, TO)).to_vec();
+        mine.resize(HEADERS + 5, 7);
+        complete(&mut mine, 5, Ecn::Capable);
+        let repr = FrameRepr {
+            src,
+            dst,
+            carrier: Carrier::Udp { port: 800 },
+            class: 0,
+            ecn: Ecn::Capable,
+            path: 0,
+            body_len: 5,
+        };
+        let mut frame = [0; HEADERS + 5];
+        repr.emit(&[7; 5], &mut frame).unwrap();
+        // Its source port is of the path.
+        frame[34..36].copy_from_slice(&700_u16.to_be_bytes());
+        assert_eq!(mine, frame);
+    }
+
+    #[test]
+    fn a_damaged_header_is_none_and_no_length_leads_outside() {
+        const ANY: Purpose = Purpose::new("any bytes");
+        let draw = Draw::new(1, Purpose::new("frames"), 0);
+        let good = frame(100, Ecn::NotCapable);
+        for bit in 8 * ETHERNET..8 * (ETHERNET + IP) {
+            let mut frame = good.clone();
+            frame[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(read(&frame), None, "bit {bit}");
+        }
+        for n in 0..100_000 {
+            let mut frame = good[..draw.below(ANY, 3 * n, 143) as usize].to_vec();
+            if let Some(len) = frame.get_mut(38..40) {
+                len.copy_from_slice(&(draw.bits(ANY, 3 * n + 1) as u16 % 300).to_be_bytes());
+            }
+            if let Some((_, _, datagram)) = read(&frame) {
+                assert!(datagram.start <= datagram.end && datagram.end <= frame.len());
+            }
+        }
+    }
 }

@@ -56,7 +56,7 @@ pub struct Interface {
 
 enum Socket {
     Packet(Packet),
-    Xdp(Frames),
+    Xdp(Box<Frames>),
 }
 
 /// Over AF_XDP.
@@ -77,7 +77,7 @@ impl Interface {
             Backend::Packet => Socket::Packet(Packet::open(name)?),
             Backend::Xdp => {
                 let socket = xdp::Socket::open(name, Filter::All)?;
-                Socket::Xdp(Frames { socket, count: 0, at: 0 })
+                Socket::Xdp(Box::new(Frames { socket, count: 0, at: 0 }))
             }
         };
         Ok(Self { name: name.to_owned(), socket })

@@ -65,7 +65,7 @@ fn cross(lens: impl Iterator<Item = usize>) {
         let sent = frame(n, len);
         push(&mut a, &sent);
         assert!(a.flush().unwrap() && !a.is_loaded());
-        assert_eq!(take(&mut b, 1), [sent.clone()], "{n}: {len} bytes");
+        assert_eq!(take(&mut b, 1), std::slice::from_ref(&sent), "{n}: {len} bytes");
         push(&mut b, &sent);
         assert!(b.flush().unwrap());
         assert_eq!(take(&mut a, 1), [sent], "{n}: {len} bytes, back");
