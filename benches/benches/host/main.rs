@@ -98,7 +98,7 @@ struct Messages {
 }
 
 const LONG: Messages = Messages { count: 300, size: 1_000_000, at_once: 4 };
-const SHORT: Messages = Messages { count: 200_000, size: 64, at_once: 64 };
+const SHORT: Messages = Messages { count: 200_000, size: 64, at_once: 1_000 };
 
 /// The middle of some figures of rounds.
 fn median(mut figures: Vec<f64>) -> f64 {

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
+use fabric::Node;
 use metrics::{OutputDir, Summary};
-use scenario::testbed::{self, Wires};
+use scenario::testbed::{self, Cost, Wires};
 use scenario::{Error, Options, Scenario, command_line, unwritable};
 
 use crate::run::{print_warnings, run_into};
@@ -37,9 +38,10 @@ pub(crate) fn run(args: &args::TestbedRun) -> Ended {
     let name = name(called.as_deref(), file);
     let command = command_line(std::env::args().skip(1));
     let wires = Wires { harm: args.harm.harm(), xdp: args.xdp };
-    let summary = live(&dir, &scenario, &name, wires, command)?;
+    let (summary, costs) = live(&dir, &scenario, &name, wires, command)?;
     print_warnings(&summary.warnings);
     let printed = say(table::summary(&summary))
+        .and_then(|()| say(per_packet(&costs)))
         .and_then(|()| say(format_args!("results: {}", dir.display())));
     said(printed, &dir);
     Ok(())
@@ -52,13 +54,27 @@ fn live(
     name: &str,
     wires: Wires,
     command: String,
-) -> Result<Summary, Error> {
+) -> Result<(Summary, Vec<Cost>), Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
     let options = Options { command, ..Options::default() };
-    let summary = testbed::run(scenario, name, wires, &options, &out)?.summary;
+    let ran = testbed::run(scenario, name, wires, &options, &out)?;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
     out.commit().map_err(|e| unwritable(&e))?;
-    Ok(summary)
+    Ok(ran)
+}
+
+/// What a packet costs a processor at hosts and at switches, on average.
+fn per_packet(costs: &[Cost]) -> String {
+    let mean = |of: fn(&Node) -> bool| {
+        let (cpu, packets) = costs
+            .iter()
+            .filter(|cost| of(&cost.node))
+            .fold((0.0, 0), |sum, cost| (sum.0 + cost.cpu.as_us_f64(), sum.1 + cost.packets));
+        cpu / packets.max(1) as f64
+    };
+    let hosts = mean(|node| matches!(node, Node::Host(_)));
+    let switches = mean(|node| matches!(node, Node::Switch(..)));
+    format!("CPU per packet received or sent: hosts {hosts:.2} us, switches {switches:.2} us")
 }
 
 /// `trimline compare sim testbed FILE`. The testbed is made for it and removed again, unless one of
@@ -74,7 +90,7 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
         testbed::down(&name)?;
     }
     // One that was up may serve; if it does not, why there is no other is what matters.
-    let real = ran.or_else(|why| mine.and(Err(why)))?;
+    let (real, _) = ran.or_else(|why| mine.and(Err(why)))?;
     let options = Options { command, ..Options::default() };
     let sim = run_into(&dirs[0], &scenario, &options, &mut |_| ())?;
     let sim = sim.violated.map_or(Ok(sim.summary), Err)?;

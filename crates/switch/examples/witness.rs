@@ -1,6 +1,7 @@
 //! Kernel TCP through the software switch, as a witness beside `trimline testbed`: seven senders to
 //! one, 1 Gb/s, 64 KB of drop-tail. Prints the last completion over the time that the last link
-//! needs for all bytes, for each round.
+//! needs for all bytes, for each round, and the processor time of senders, receiver and switch for
+//! a packet of data.
 //!
 //! ```text
 //! unshare -Urnm sh -c 'mount -t tmpfs tmpfs /run && \
@@ -10,13 +11,14 @@
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Instant, SystemTime};
 
 use endpoint::Framing;
 use fabric::{Config, LinkSpec, Node, Tier, Topology};
 use queues::{Capacity, DropTailSpec};
+use rustix::time::{ClockId, clock_gettime};
 use trimline_switch::{Backend, Harm, Interface, Options, Switch, netns, run};
 use units::{Dur, HostId, Rate};
 use wire::frame::address;
@@ -27,6 +29,16 @@ const SWITCH: Node = Node::Switch(Tier::Tor, 0);
 const PREFIX: &str = "witness";
 /// Of IPv4 and TCP, with its timestamps.
 const HEADERS: u64 = 20 + 20 + 12;
+
+/// Processor time of the threads of senders, receiver and switch, ns.
+static CPU: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+/// Add this thread's processor time so far to that of `who`.
+fn count(who: usize) {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    CPU[who].fetch_add(ns, Ordering::Relaxed);
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let usage = "witness CONGESTION_CONTROL BYTES MTU ROUNDS";
@@ -48,6 +60,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         });
         stop.store(true, Ordering::Relaxed);
         let _ = switch.join();
+        let packets = u64::from(rounds * SENDERS) * size.div_ceil(mtu - HEADERS);
+        let each = |who: usize| CPU[who].load(Ordering::Relaxed) as f64 / 1e3 / packets as f64;
+        let [senders, receiver, switch] = [0, 1, 2].map(each);
+        println!(
+            "CPU a packet, us: senders {senders:.2}, receiver {receiver:.2}, switch {switch:.2}"
+        );
         done
     });
     netns::down(&netns::there(PREFIX))?;
@@ -64,6 +82,7 @@ fn switch(topology: &Arc<Topology>, stop: &AtomicBool) {
         let options = Options { harm: Harm::default(), seed: 1, start: SystemTime::now() };
         let go_on = |_: &Switch, _: &_| !stop.load(Ordering::Relaxed);
         let totals = run(&mut switch, &mut ports, options, go_on).map_err(|e| e.to_string())?;
+        count(2);
         let dropped: u64 = switch.counters().map(|c| c.dropped).sum();
         println!("{dropped} dropped, {totals:?}");
         Ok::<(), String>(())
@@ -79,20 +98,24 @@ fn incast(control: &str, size: u64) -> Result<f64, Box<dyn Error>> {
     let at = SocketAddr::from((address(HostId(0)), 5_000));
     let inside = |n: u32| netns::name(PREFIX, Node::Host(n));
     let listener = netns::within(&inside(0), || TcpListener::bind(at))??;
+    for n in 1..=SENDERS {
+        let choose = || std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", control);
+        netns::within(&inside(n), choose)?.map_err(|error| {
+            format!("{control}: {error}: as root, without `U`, and with its module loaded?")
+        })?;
+    }
     let begin = Barrier::new(SENDERS as usize + 1);
     std::thread::scope(|scope| {
         let (begin, listener) = (&begin, &listener);
         let sender = |n: u32| {
-            let connect = || {
-                let file = "/proc/sys/net/ipv4/tcp_congestion_control";
-                std::fs::write(file, control)?;
-                TcpStream::connect(at)
-            };
+            let connect = || TcpStream::connect(at);
             scope.spawn(move || {
                 let stream = netns::within(&inside(n), connect);
                 begin.wait();
                 let mut stream = stream.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
-                stream.write_all(&vec![7; size as usize]).map_err(|e| e.to_string())
+                let sent = stream.write_all(&vec![7; size as usize]);
+                count(0);
+                sent.map_err(|e| e.to_string())
             })
         };
         let senders: Vec<_> = (1..=SENDERS).map(sender).collect();
@@ -100,7 +123,13 @@ fn incast(control: &str, size: u64) -> Result<f64, Box<dyn Error>> {
         let streams = streams.collect::<Result<Vec<TcpStream>, _>>()?;
         begin.wait();
         let start = Instant::now();
-        let read = |mut stream: TcpStream| scope.spawn(move || stream.read_to_end(&mut Vec::new()));
+        let read = |mut stream: TcpStream| {
+            scope.spawn(move || {
+                let read = stream.read_to_end(&mut Vec::new());
+                count(1);
+                read
+            })
+        };
         let readers: Vec<_> = streams.into_iter().map(read).collect();
         for reader in readers {
             let read = reader.join().map_err(|_| "a reader panicked")??;

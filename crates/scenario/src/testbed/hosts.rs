@@ -14,7 +14,7 @@ use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 use wire::frame::address;
 
 use super::begin::Begin;
-use super::{Testbed, check};
+use super::{Testbed, check, cost};
 use crate::Scenario;
 use crate::error::Error;
 
@@ -40,6 +40,8 @@ pub(super) struct Ended {
     pub(super) log: Vec<(Time, Event)>,
     pub(super) jobs: Vec<Job>,
     pub(super) counters: Counters,
+    /// What it took of a processor.
+    pub(super) cpu: Dur,
     /// When it ended.
     pub(super) now: Time,
 }
@@ -103,11 +105,13 @@ pub(super) fn run(
         let host = Host::new(config, socket, endpoint, &mut app, &mut content);
         let mut host = host.map_err(|e| e.to_string())?;
         std::thread::sleep(start.saturating_duration_since(Instant::now()));
+        let before = cost::so_far();
         let ran = host.run(Dur::MAX, |_| shared.stop.load(Ordering::Relaxed));
         ran.map_err(|e| e.to_string())?;
+        let cpu = Dur(cost::so_far().0 - before.0);
         // Before its socket is closed, for which the kernel takes its time.
         let now = Time(u64::try_from(start.elapsed().as_nanos() * 1_000).unwrap_or(u64::MAX));
-        Ok::<_, String>(Some((host.jobs().to_vec(), *host.counters(), now)))
+        Ok::<_, String>(Some((host.jobs().to_vec(), *host.counters(), now, cpu)))
     };
     let ran = netns::within(&bed.namespace(Node::Host(me.0)), inside).map_err(|e| e.to_string());
     // Without it the others would wait for the time limit.
@@ -116,8 +120,8 @@ pub(super) fn run(
         what: format!("{me}: {why}"),
         hint: "is an earlier run still going? Else `trimline testbed down` and `up`".to_owned(),
     })?;
-    let Some((jobs, counters, now)) = ran else { return Ok(None) };
-    Ok(Some(Ended { log: app.log, jobs, counters, now }))
+    let Some((jobs, counters, now, cpu)) = ran else { return Ok(None) };
+    Ok(Some(Ended { log: app.log, jobs, counters, cpu, now }))
 }
 
 fn config(scenario: &Scenario, me: HostId, start: Instant) -> Config {

@@ -7,6 +7,7 @@
 
 mod begin;
 mod check;
+mod cost;
 mod hosts;
 mod outcome;
 mod state;
@@ -21,9 +22,12 @@ use metrics::OutputDir;
 use units::{Dur, HostId, Time};
 
 use crate::error::Error;
-use crate::run::{self, Options, Ran, Written};
+use metrics::Summary;
+
+use crate::run::{self, Options, Ran};
 use crate::{Scenario, unwritable};
 
+pub use cost::Cost;
 pub use state::Testbed;
 
 use hosts::{Ended, Shared};
@@ -83,7 +87,7 @@ pub fn down(name: &str) -> Result<usize, Error> {
 }
 
 /// Run `scenario` in the namespaces called `name`, and put the simulator's result files into `out`,
-/// which the caller then commits.
+/// which the caller then commits; and `cpu.csv`, of what is returned, too: what packets cost.
 ///
 /// # Errors
 /// The namespaces are those of another topology, or something in them stops working.
@@ -93,7 +97,7 @@ pub fn run(
     wires: Wires,
     options: &Options,
     out: &OutputDir,
-) -> Result<Written, Error> {
+) -> Result<(Summary, Vec<Cost>), Error> {
     check::scenario(scenario)?;
     let bed = Testbed::find(name)?;
     bed.check(&scenario.topology, check::mtu(scenario)?)?;
@@ -105,7 +109,22 @@ pub fn run(
     let warnings = switches.iter().flat_map(Switched::warnings).collect();
     let ran = Ran { outcome, recorded, latencies: None, wall_s, violation: None, warnings };
     let summary = run::write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
-    Ok(Written { summary, violated: None })
+    let costs = costs(&hosts, &switches);
+    out.text("cpu.csv", &cost::csv(&costs)).map_err(|e| unwritable(&e))?;
+    Ok((summary, costs))
+}
+
+fn costs(hosts: &[Ended], switches: &[Switched]) -> Vec<Cost> {
+    let host = |(n, Ended { counters: c, cpu, .. }): (u32, &Ended)| Cost {
+        node: Node::Host(n),
+        packets: c.sent + c.received,
+        cpu: *cpu,
+    };
+    let switch = |Switched { node, switch, cpu, .. }: &Switched| {
+        let packets = switch.counters().map(|c| c.received + c.sent).sum();
+        Cost { node: *node, packets, cpu: *cpu }
+    };
+    (0..).zip(hosts).map(host).chain(switches.iter().map(switch)).collect()
 }
 
 /// A switch after a run, and what its wires did.
@@ -113,6 +132,7 @@ struct Switched {
     node: Node,
     switch: Switch,
     totals: Totals,
+    cpu: Dur,
 }
 
 impl Switched {
@@ -192,8 +212,10 @@ fn switched(
         let Some(zero) = shared.begin.ready(stop) else { return Ok(None) };
         let options = ::switch::Options { harm, seed: scenario.seed, start: zero.system };
         let go_on = |_: &Switch, _: &Totals| !stop.load(Ordering::Relaxed);
+        let before = cost::so_far();
         let ran = ::switch::run(&mut switch, &mut interfaces, options, go_on);
-        ran.map(Some).map_err(|e| e.to_string())
+        let totals = ran.map_err(|e| e.to_string())?;
+        Ok(Some((totals, Dur(cost::so_far().0 - before.0))))
     };
     let ran = netns::within(&bed.namespace(node), inside).map_err(|e| e.to_string());
     // Without it the others would wait for the time limit.
@@ -202,7 +224,7 @@ fn switched(
         what: format!("{node}: {why}"),
         hint: "`trimline testbed down` and `up` make it anew".to_owned(),
     })?;
-    Ok(totals.map(|totals| Switched { node, switch, totals }))
+    Ok(totals.map(|(totals, cpu)| Switched { node, switch, totals, cpu }))
 }
 
 /// Wait until everything that the run waits for is done, or a party has stopped. Whether it is.
