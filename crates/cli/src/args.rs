@@ -104,6 +104,9 @@ pub(crate) struct Switch {
     /// Take frames by AF_XDP (as root): cheaper than AF_PACKET
     #[arg(long)]
     pub(crate) xdp: bool,
+    /// Never sleep: takes a core, and saves being woken
+    #[arg(long)]
+    pub(crate) busy: bool,
     #[command(flatten)]
     pub(crate) harm: Harm,
 }
@@ -158,6 +161,9 @@ pub(crate) struct TestbedRun {
     /// Hosts and switches use AF_XDP (as root): cheaper than UDP sockets and AF_PACKET
     #[arg(long)]
     pub(crate) xdp: bool,
+    /// Hosts and switches never sleep: for machines with a core for each
+    #[arg(long)]
+    pub(crate) busy: bool,
     #[command(flatten)]
     pub(crate) harm: Harm,
 }

@@ -46,8 +46,12 @@ pub(crate) fn switch(args: &args::Switch, progress: args::Progress) -> Ended {
     ENDS_ITSELF.store(true, Ordering::Relaxed);
     let ends = args.time.map(|time| Instant::now() + Duration::from_nanos(time.0 / 1_000));
     let mut live = Live::new(progress);
-    let options =
-        Options { harm: args.harm.harm(), seed: scenario.seed(), start: SystemTime::now() };
+    let options = Options {
+        harm: args.harm.harm(),
+        seed: scenario.seed(),
+        start: SystemTime::now(),
+        busy: args.busy,
+    };
     let totals = switch::run(&mut switch, &mut interfaces, options, |switch, totals| {
         live.show(switch, totals);
         let over = ends.is_some_and(|ends| Instant::now() >= ends);

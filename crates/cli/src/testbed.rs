@@ -37,7 +37,7 @@ pub(crate) fn run(args: &args::TestbedRun) -> Ended {
     let dir = args.out.clone().unwrap_or_else(|| Path::new("out/testbed").join(stem));
     let name = name(called.as_deref(), file);
     let command = command_line(std::env::args().skip(1));
-    let wires = Wires { harm: args.harm.harm(), xdp: args.xdp };
+    let wires = Wires { harm: args.harm.harm(), xdp: args.xdp, busy: args.busy };
     let (summary, costs) = live(&dir, &scenario, &name, wires, command)?;
     print_warnings(&summary.warnings);
     let printed = say(table::summary(&summary))

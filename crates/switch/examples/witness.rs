@@ -79,7 +79,8 @@ fn switch(topology: &Arc<Topology>, stop: &AtomicBool) {
         let ports = (0..=SENDERS).map(|n| Interface::open(&format!("p{n}"), Backend::Packet));
         let mut ports = ports.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
         let mut switch = Switch::new(topology, &config, SWITCH).map_err(|e| e.to_string())?;
-        let options = Options { harm: Harm::default(), seed: 1, start: SystemTime::now() };
+        let options =
+            Options { harm: Harm::default(), seed: 1, start: SystemTime::now(), busy: false };
         let go_on = |_: &Switch, _: &_| !stop.load(Ordering::Relaxed);
         let totals = run(&mut switch, &mut ports, options, go_on).map_err(|e| e.to_string())?;
         count(2);

@@ -78,6 +78,8 @@ pub struct Options {
     pub seed: u64,
     /// When the switch's time is zero. It forwards before that, too.
     pub start: SystemTime,
+    /// Never sleep: takes a core, and saves being woken.
+    pub busy: bool,
 }
 
 /// Run `switch` over `interfaces`, one for each of its ports in their order, until `go_on` says no:
@@ -116,7 +118,7 @@ pub fn run(
             switch.finish().map_err(RunError::Record)?;
             return Ok(wires.totals);
         }
-        if !waiting {
+        if !waiting && !options.busy {
             let next = switch.next().into_iter().chain(wires.next()).min();
             let wake = next.unwrap_or(Time::NEVER).since(clock.now());
             if wake < SPIN_BELOW {

@@ -14,7 +14,7 @@ use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 use wire::frame::address;
 
 use super::begin::Begin;
-use super::{Testbed, check, cost};
+use super::{Testbed, Wires, check, cost};
 use crate::Scenario;
 use crate::error::Error;
 
@@ -86,7 +86,7 @@ pub(super) fn parties(scenario: &Scenario) -> Result<Vec<Party>, Error> {
 /// Run host `me` in its namespace until the run is over. `None` if it never began.
 pub(super) fn run(
     scenario: &Scenario,
-    (bed, xdp): (&Testbed, bool),
+    (bed, wires): (&Testbed, Wires),
     me: HostId,
     (endpoint, app): Party,
     shared: &Shared,
@@ -94,13 +94,14 @@ pub(super) fn run(
     let mut app = Logged { app, me, shared, busy: true, open: BTreeMap::new(), log: Vec::new() };
     let inside = || {
         let at = SocketAddrV4::new(address(me).into(), PORT);
-        let socket: Socket = match xdp {
+        let socket: Socket = match wires.xdp {
             true => Xdp::bind(at).map_err(|e| e.to_string())?.into(),
             false => bind(at.into()).map_err(|e| format!("cannot listen at {at}: {e}"))?.into(),
         };
         let Some(zero) = shared.begin.ready(&shared.stop) else { return Ok(None) };
         let start = zero.instant;
-        let (config, mut content) = (config(scenario, me, start), Zeros);
+        let config = Config { busy: wires.busy, ..config(scenario, me, start) };
+        let mut content = Zeros;
         // Before the wait: its buffers take the kernel milliseconds.
         let host = Host::new(config, socket, endpoint, &mut app, &mut content);
         let mut host = host.map_err(|e| e.to_string())?;

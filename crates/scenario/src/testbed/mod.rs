@@ -39,6 +39,8 @@ pub struct Wires {
     pub harm: Harm,
     /// Hosts and switches use AF_XDP, not UDP sockets and AF_PACKET.
     pub xdp: bool,
+    /// They never sleep: each takes a core, and saves being woken.
+    pub busy: bool,
 }
 
 /// Frames that leave later than this make completion times those of this machine.
@@ -168,7 +170,7 @@ fn live(
         let switch = |node| scope.spawn(move || switched(scenario, bed, node, wires, shared));
         let switches: Vec<_> = nodes.into_iter().map(switch).collect();
         let host = |(me, party)| {
-            scope.spawn(move || hosts::run(scenario, (bed, wires.xdp), me, party, shared))
+            scope.spawn(move || hosts::run(scenario, (bed, wires), me, party, shared))
         };
         let hosts: Vec<_> = (0..).map(HostId).zip(parties).map(host).collect();
         let complete = wait(scenario, shared);
@@ -199,7 +201,7 @@ fn switched(
     scenario: &Scenario,
     bed: &Testbed,
     node: Node,
-    Wires { harm, xdp }: Wires,
+    Wires { harm, xdp, busy }: Wires,
     shared: &Shared,
 ) -> Result<Option<Switched>, Error> {
     let mut switch = check::switch(scenario, node)?;
@@ -210,7 +212,7 @@ fn switched(
         let interfaces: Result<Vec<Interface>, _> = (0..ports).map(open).collect();
         let mut interfaces = interfaces.map_err(|e| e.to_string())?;
         let Some(zero) = shared.begin.ready(stop) else { return Ok(None) };
-        let options = ::switch::Options { harm, seed: scenario.seed, start: zero.system };
+        let options = ::switch::Options { harm, seed: scenario.seed, start: zero.system, busy };
         let go_on = |_: &Switch, _: &Totals| !stop.load(Ordering::Relaxed);
         let before = cost::so_far();
         let ran = ::switch::run(&mut switch, &mut interfaces, options, go_on);
