@@ -1,8 +1,8 @@
-//! The probe `dcqcn-model`: no measurement, but what the fluid model of "ECN or Delay" (Zhu et al.,
-//! CoNEXT 2016, figure 1) makes of the same numbers: flows of DCQCN that begin together at line rate
-//! and share one queue. Its marks go by what a flow sends: `1 - (1 - p)^(tau R)`. A switch marks
-//! what leaves, and that is no more than its link carries, however much is sent; `left` is the model
-//! with this one change.
+//! The probe `dcqcn-model`: no measurement, but what the fluid model of "ECN or Delay" (Zhu et
+//! al., CoNEXT 2016, figure 1) makes of the same numbers: flows of DCQCN that begin together at
+//! line rate and share one queue. Its marks go by what a flow sends: `1 - (1 - p)^(tau R)`. A
+//! switch marks what leaves, and that is no more than its link carries, however much is sent;
+//! `left` is the model with this one change.
 
 use std::str::FromStr;
 
