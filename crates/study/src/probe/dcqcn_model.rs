@@ -119,7 +119,7 @@ impl Model {
 
 /// That none of `n` packets is marked.
 fn unmarked(p: f64, n: f64) -> f64 {
-    (n * (-p).ln_1p()).exp()
+    libm::exp(n * libm::log1p(-p))
 }
 
 /// That one of `n` packets is.
@@ -133,7 +133,7 @@ fn expiries(p: f64, n: f64) -> f64 {
         0.0 => 1.0 / n,
         1.0 => 0.0,
         // Not 1 / unmarked - 1, which is nothing for the smallest n.
-        _ => p / (-n * (-p).ln_1p()).exp_m1(),
+        _ => p / libm::expm1(-n * libm::log1p(-p)),
     }
 }
 
@@ -141,7 +141,7 @@ fn expiries(p: f64, n: f64) -> f64 {
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n;
     (mean, variance.sqrt())
 }
 
@@ -169,8 +169,7 @@ fn read(scenario: &Scenario) -> Option<(Model, f64)> {
     let traffic = |key: &str| table.get("traffic")?.get(0)?.get(key);
     let bytes = |text: &str| Bytes::from_str(text).ok().map(|bytes| bytes.0 as f64);
     let seconds = |text: &str| Dur::from_str(text).ok().map(|time| time.as_us_f64() / 1e6);
-    let packet =
-        bytes(transport("payload")?.as_str()?)? + bytes(transport("overhead")?.as_str()?)?;
+    let packet = bytes(transport("payload")?.as_str()?)? + bytes(transport("overhead")?.as_str()?)?;
     let packets = |text: &str| Some(bytes(text)? / packet);
     let rate = |rate: Rate| rate.0 as f64 / 8.0 / packet;
     let receiver = u32::try_from(traffic("receiver")?.as_integer()?).ok()?;
