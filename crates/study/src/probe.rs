@@ -1,6 +1,7 @@
 //! [`Probe`]: what figures need beside counters, by name.
 
 mod at_switch;
+mod dcqcn_model;
 mod last_link;
 mod queue;
 mod shares;
@@ -50,4 +51,5 @@ pub(crate) const PROBES: &[Probe] = &[
     signals::PROBE,
     tier_queues::PROBE,
     switch_log::PROBE,
+    dcqcn_model::PROBE,
 ];
