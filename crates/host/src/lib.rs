@@ -1,8 +1,8 @@
 //! The same endpoints on a real clock and real packets.
 //!
 //! A [`Host`] runs one [`endpoint::Endpoint`] and one [`endpoint::App`] over a [`Socket`]: UDP, or
-//! AF_XDP. It is an environment like the simulated fabric, and keeps the same contract: an endpoint cannot tell
-//! which of the two it runs in. One thread, one loop, no async runtime.
+//! AF_XDP. It is an environment like the simulated fabric, and keeps the same contract: an endpoint
+//! cannot tell which of the two it runs in. One thread, one loop, no async runtime.
 //!
 //! | file | what |
 //! |---|---|

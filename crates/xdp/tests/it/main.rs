@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use nix::sched::{CloneFlags, unshare};
 use trimline_xdp::{Filter, OpenError, Socket};
 
-/// Call `test` where interfaces `left` and `right` are the ends of a link for IP packets of `mtu` bytes.
+/// Call `test` where interfaces `left` and `right` are the ends of a link for IP packets of `mtu`
+/// bytes.
 fn with_link(mtu: usize, test: impl FnOnce() + Send) {
     let inside = || {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
