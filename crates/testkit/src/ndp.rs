@@ -27,6 +27,8 @@ pub struct Rules {
     pub pull_on_duplicate: bool,
     /// Whether pulls go round over all messages of a host.
     pub fair: bool,
+    /// Whether packets wait in a queue between host and link: then they were chosen before.
+    pub queued: bool,
     /// The number of paths from one host to another, if all are walked in turn and all work.
     pub permuted: Option<Box<dyn Fn(HostId, HostId) -> u32 + Send>>,
 }
@@ -277,6 +279,9 @@ impl HostInvariants {
 
     /// I8: nothing new while something NACKed or bounced waits.
     fn i8_resends_first(&mut self, at: Time, key: MsgKey, data: Data) {
+        if self.rules.queued {
+            return;
+        }
         let waiting = self.messages.get(&key).map_or(0, |m| m.resend);
         if !data.retransmission && waiting > 0 {
             let what = format!("{key}: new packet {} before {waiting} to resend", data.seq);
@@ -526,6 +531,7 @@ mod tests {
             answers_all: true,
             pull_on_duplicate: true,
             fair: true,
+            queued: false,
             permuted: None,
         };
         let mut checker = HostInvariants::new(rules);

@@ -92,6 +92,7 @@ fn rules(scenario: &Scenario) -> Rules {
             && time("abort_after") >= Dur::from_ms(1000),
         pull_on_duplicate: value(table, "transport", "pull_on_duplicate").as_bool() == Some(true),
         fair: fair && !table["transport"].as_table().unwrap().contains_key("priority_message"),
+        queued: table["host"].as_table().is_some_and(|host| host.contains_key("queue")),
         permuted: permuted.then(|| Box::new(move |src, dst| topology.paths(src, dst)) as Box<_>),
     }
 }

@@ -130,6 +130,7 @@ fn rules(plan: &Plan) -> Rules {
         answers_all: true,
         pull_on_duplicate: plan.config.pull_on_duplicate,
         fair: plan.config.discipline == Discipline::Fair,
+        queued: false,
         permuted: permutes.then(|| Box::new(move |_, _| paths) as Box<_>),
     }
 }
