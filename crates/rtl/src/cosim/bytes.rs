@@ -247,7 +247,9 @@ impl Bytes {
             return false;
         }
         if self.below(400) == 0 {
-            let long = [20, 200, 2000][self.below(3) as usize];
+            // Messages that are not read have to fill the NIC.
+            let longest = if who == READER { 6000 } else { 2000 };
+            let long = [20, 200, longest][self.below(3) as usize];
             self.stalls[who] = self.now() + self.below(long);
         }
         self.now() < self.stalls[who] || self.below(8) == 0
