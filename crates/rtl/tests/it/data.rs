@@ -185,8 +185,8 @@ const MISTAKES: &[Mistake] = &[
     )],
     // A packet has the place of the one behind it.
     &[("rx_packets.sv", ".Cycles(Behind)", ".Cycles(Behind + 1)")],
-    // Not among them: `.lookup_keep_i(1'b1)`, with which duplicates are written. They bring the same
-    // bytes to the same place, so that nothing shows it.
+    // Not among them: `.lookup_keep_i(1'b1)`, with which duplicates are written. They bring the
+    // same bytes to the same place, so that nothing shows it.
     // Frames come whether there is a place for them or not, or closer than the program may have.
     &[("frame_gate.sv", "wait_q != '0 || !open_i", "wait_q != '0")],
     &[("frame_gate.sv", "wait_q != '0 || !open_i", "!open_i")],
