@@ -51,7 +51,7 @@ pub(crate) enum Command {
         /// Category
         what: What,
     },
-    /// Write the scenarios, studies and P4 programs that come with Trimline into a directory
+    /// Write the scenarios, studies, P4 programs and Wireshark's script that come with Trimline into a directory
     Examples {
         /// Where they go
         dir: PathBuf,

@@ -18,9 +18,9 @@ use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
 use crate::trace::{Trace, Tracer};
 
-/// Version of the engine: results of equal versions have equal digests. 7: a NIC with
-/// `clocked = true` takes one submission and one cancelling in a cycle.
-pub const ENGINE_VERSION: u32 = 7;
+/// Version of the engine: results of equal versions have equal digests. 8: the option of Multipath
+/// TCP has the number of an experimental one.
+pub const ENGINE_VERSION: u32 = 8;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

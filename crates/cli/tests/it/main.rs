@@ -14,3 +14,4 @@ mod rtl;
 mod scoreboard;
 mod sweep;
 mod testbed;
+mod wireshark;
