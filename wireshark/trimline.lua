@@ -341,9 +341,13 @@ end
 -- Constant-bit-rate sources, after UDP (crates/wire/src/cbr.rs).
 do
   local list = { field("message", "Message", 0, 8), field("seq", "Sequence number", 8, 8) }
-  local proto = protocol("cbr", "CBR", 16, { list }, function(bytes)
+  local proto, dissect = protocol("cbr", "CBR", 16, { list }, function(bytes)
     return { list }, "packet " .. wide(bytes, 8) .. " of message " .. wide(bytes, 0)
   end)
+  -- What is shorter is sent to be discarded by somebody else.
+  function proto.dissector(bytes, packet, tree)
+    return bytes:len() < 16 and 0 or dissect(bytes, packet, tree)
+  end
   DissectorTable.get("udp.port"):add(9, proto)
 end
 

@@ -95,7 +95,10 @@ pub(crate) struct Switch {
     /// Write what comes and what becomes of it to this file (CSV)
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Do not forward; play such a file to the simulator, which has to do the same
+    /// Write every frame that comes or leaves to this file (pcapng), one interface for each link
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(crate) capture: Option<PathBuf>,
+    /// Do not forward; play such a record to the simulator, which has to do the same
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
     /// End after this time [default: when interrupted]
@@ -164,6 +167,9 @@ pub(crate) struct TestbedRun {
     /// Hosts and switches never sleep: for machines with a core for each
     #[arg(long)]
     pub(crate) busy: bool,
+    /// Also capture every frame on every link (packets.pcapng, hops.pcapng), at the switches
+    #[arg(long)]
+    pub(crate) capture: bool,
     #[command(flatten)]
     pub(crate) harm: Harm,
 }

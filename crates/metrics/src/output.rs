@@ -554,7 +554,7 @@ mod tests {
         table.push(QueueRow::default()).unwrap();
         let pcapng = crate::PcapngWriter::new(pcapng, []).unwrap();
         let perfetto = crate::PerfettoWriter::new(perfetto, []).unwrap();
-        for result in [table.finish(), pcapng.finish(), perfetto.finish()] {
+        for result in [table.finish(), pcapng.into_inner().finish(), perfetto.finish()] {
             let error = result.unwrap_err().to_string();
             let expected = "cannot write out/queues.parquet: the disk is full (free some space, \
                  or choose another directory with --out)";

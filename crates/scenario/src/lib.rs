@@ -19,6 +19,7 @@
 //! Deliberately absent: arguments, terminals, HTML.
 
 mod buffer;
+mod captures;
 mod check;
 mod command_line;
 mod diagnostic;

@@ -1,17 +1,18 @@
 //! `wireshark/trimline.lua` reads what the crate `wire` writes, and captures raise no false alarm.
 //! Skipped where there is no tshark.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use metrics::{Interface, OutputDir, PcapngWriter};
-use units::{HostId, MsgId, Rate, Time};
+use metrics::{Interface, PcapngWriter};
+use units::{HostId, MsgId, Rate};
 use wire::frame::{Carrier, Ecn, FrameRepr};
 use wire::shim::{ShimRepr, seal};
 use wire::{cbr, homa, mptcp, nano, ndp, pfabric, phost, roce, tcp};
 
 /// Whether there is tshark; otherwise says why a test does nothing.
-fn there_is_tshark() -> bool {
+pub(crate) fn there_is_tshark() -> bool {
     let there = Command::new("tshark").arg("--version").output();
     if let Err(error) = &there {
         println!("skipped: tshark: {error}");
@@ -23,7 +24,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn tshark(capture: &Path, args: &[&str]) -> String {
+/// What tshark says of a capture, with the script.
+pub(crate) fn tshark(capture: &Path, args: &[&str]) -> String {
     let script = format!("lua_script:{}", root().join("wireshark/trimline.lua").display());
     let mut tshark = Command::new("tshark");
     tshark.args(["-n", "-X", &script, "-r"]).arg(capture).args(args);
@@ -445,24 +447,20 @@ fn every_field_of_every_header_is_decoded() {
     cases.extend([cbr_case(), mptcp_case(), shim_case()]);
 
     let dir = tempfile::tempdir().unwrap();
-    let out = OutputDir::create(dir.path().join("out")).unwrap();
+    let file = dir.path().join("packets.pcapng");
     let link = Interface { name: "host 1 -> host 2".to_owned(), rate: Rate(10_000_000_000) };
-    let mut capture = PcapngWriter::new(out.file("packets.pcapng").unwrap(), [link]).unwrap();
-    for (at, case) in cases.iter().enumerate() {
-        let len = case.frame.len() as u32;
-        capture.packet(Time(1_000_000 * at as u64), 0, &case.frame, len).unwrap();
+    let mut capture = PcapngWriter::new(File::create(&file).unwrap(), [link]).unwrap();
+    for (at, case) in (0..).zip(&cases) {
+        capture.packet(at, 0, &case.frame, case.frame.len() as u32).unwrap();
     }
-    capture.finish().unwrap();
-    out.commit().unwrap();
 
-    let capture = dir.path().join("out/packets.pcapng");
     let mut names: Vec<&str> = Vec::new();
     names.extend(cases.iter().flat_map(|case| case.fields.iter().map(|(name, _)| name.as_str())));
     names.sort_unstable();
     names.dedup();
     let mut args = vec!["-T", "fields", "-E", "separator=|", "-e", "_ws.col.Protocol"];
     args.extend(names.iter().flat_map(|name| ["-e", *name]));
-    let text = tshark(&capture, &args);
+    let text = tshark(&file, &args);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), cases.len(), "{text}");
     for (case, line) in cases.iter().zip(lines) {
@@ -474,7 +472,7 @@ fn every_field_of_every_header_is_decoded() {
             assert_eq!(value(text), Some(*wanted), "{name} of {}: {text:?}", case.protocol);
         }
     }
-    assert_eq!(tshark(&capture, &["-Y", "_ws.malformed"]), "");
+    assert_eq!(tshark(&file, &["-Y", "_ws.malformed"]), "");
 }
 
 /// The capture of a run of `scenario`, in `dir`, and its summary.
