@@ -1,5 +1,5 @@
-//! Lists the files that the program carries: scenarios, studies, the P4 programs that they name, and
-//! what Wireshark needs.
+//! Lists the files that the program carries: scenarios, studies, the P4 programs that they name,
+//! and what Wireshark needs.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -51,7 +51,8 @@ pub(crate) enum Command {
         /// Category
         what: What,
     },
-    /// Write the scenarios, studies, P4 programs and Wireshark's script that come with Trimline into a directory
+    /// Write what comes with Trimline into a directory: scenarios, studies, P4 programs, Wireshark's
+    /// script
     Examples {
         /// Where they go
         dir: PathBuf,

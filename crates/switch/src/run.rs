@@ -87,8 +87,8 @@ pub struct Options {
 }
 
 /// Run `switch` over `interfaces`, one for each of its ports in their order, until `go_on` says no:
-/// asked after each turn, every 50 ms at least. `watch`, if there is one, sees each frame that comes
-/// or leaves, in the order of time.
+/// asked after each turn, every 50 ms at least. `watch`, if there is one, sees each frame that
+/// comes or leaves, in the order of time.
 ///
 /// # Errors
 /// What stops it before.
