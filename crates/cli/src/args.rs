@@ -51,8 +51,8 @@ pub(crate) enum Command {
         /// Category
         what: What,
     },
-    /// Write what comes with Trimline into a directory: scenarios, studies, P4 programs, a script for
-    /// Wireshark
+    /// Write what comes with Trimline into a directory: scenarios, studies, P4 programs, and
+    /// Wireshark's script
     Examples {
         /// Where they go
         dir: PathBuf,
