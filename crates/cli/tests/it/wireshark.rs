@@ -387,13 +387,14 @@ fn shim_case() -> Case {
         src_life: 120,
         dst_life: 121,
         oldest: MsgId(122),
+        tagged: false,
     };
     let kind = ndp::Kind::Pull { pull: 123, pacer: 124, cumulative: 125 };
     let header = ndp::Repr { connection: 126, kind }.to_bytes();
     let mut datagram = vec![0; 200];
     let len = shim.emit(&header, 8, &mut datagram).unwrap();
     datagram.truncate(len);
-    seal(&mut datagram);
+    seal(&mut datagram, None);
     let shim = [
         ("version", 2),
         ("proto", u64::from(ndp::PROTOCOL)),
