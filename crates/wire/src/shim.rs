@@ -421,12 +421,18 @@ impl<'a> Datagram<'a> {
             (Some(key), true) => key,
         };
         let headers = &self.0[..payload_start(self.0)];
-        let genuine = same(&header_tag(key, headers), &array(self.0, field::HEADER_TAG));
+        // First, so that a forgery costs little, however long it is.
+        if !same(&header_tag(key, headers), &array(self.0, field::HEADER_TAG)) {
+            return Err(ShimError::Forged);
+        }
         let payload = self.payload();
         // A payload that a switch has cut has no tag to compare.
-        let whole = payload.is_empty()
-            || same(&key.of_payload(payload), &array(self.0, field::PAYLOAD_TAG));
-        if genuine && whole { Ok(()) } else { Err(ShimError::Forged) }
+        match payload.is_empty()
+            || same(&key.of_payload(payload), &array(self.0, field::PAYLOAD_TAG))
+        {
+            true => Ok(()),
+            false => Err(ShimError::Forged),
+        }
     }
 
     /// The transport header.
