@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use endpoint::{App, Endpoint, Observer};
 use fabric::{Outcome, Progress, Sim, Threads, Violated, Violation};
-use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir, Summary};
+use metrics::{FileError, FlowRow, JobRow, LifeRow, Manifest, OutputDir, Summary};
 use units::{Dur, HostId, Time};
 
 use crate::Scenario;
@@ -58,6 +58,8 @@ pub struct Simulated {
     pub outcome: Outcome,
     /// A row per message, by source and message.
     pub flows: Vec<FlowRow>,
+    /// Where the time of each delivered message went; empty unless the scenario asks for it.
+    pub lives: Vec<LifeRow>,
     /// A row per job.
     pub jobs: Vec<JobRow>,
     /// Round-trip samples with the traffic tables of their messages, ascending; empty unless the
@@ -107,9 +109,10 @@ pub fn simulate(
 ) -> Result<Simulated, Error> {
     let Ran { outcome, recorded, latencies, wall_s, violation, .. } =
         unviolated(scenario, options, progress)?;
-    let Recorded { rows, jobs, rtts } = recorded;
+    let Recorded { rows, lives, jobs, rtts } = recorded;
     let flows = rows.into_vec().map_err(|e| unwritable(&e))?;
-    Ok(Simulated { outcome, flows, jobs, rtts, latencies, wall_s, violation })
+    let lives = lives.into_vec().map_err(|e| unwritable(&e))?;
+    Ok(Simulated { outcome, flows, lives, jobs, rtts, latencies, wall_s, violation })
 }
 
 /// The same as it is.
@@ -175,7 +178,7 @@ pub fn observe<O: Observer + Send>(
 
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
 /// for, `flows.parquet`, `jobs.parquet` if there are jobs, `series.parquet`, `links.parquet`,
-/// `packet_latency.parquet` if the scenario asks for it, `summary.json`, `manifest.json`. Of many
+/// `packet_latency.parquet` and `life.parquet` if the scenario asks for them, `summary.json`, `manifest.json`. Of many
 /// messages only some are in memory at once.
 ///
 /// # Errors
@@ -354,6 +357,9 @@ pub(crate) fn write(
     metrics::write_flows(out.file("flows.parquet")?, &ran.recorded.rows)?;
     if !ran.recorded.jobs.is_empty() {
         metrics::write_jobs(out.file("jobs.parquet")?, &ran.recorded.jobs)?;
+    }
+    if scenario.measure.life {
+        metrics::write_lives(out.file("life.parquet")?, &ran.recorded.lives)?;
     }
     series.write(out.file("series.parquet")?)?;
     metrics::write_links(out.file("links.parquet")?, links)?;

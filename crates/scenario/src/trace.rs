@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent, RttRecord, Stat};
+use endpoint::{
+    Flags, JobRecord, Life, MessageRecord, Observer, Packet, PacketEvent, RttRecord, Stat,
+};
 use fabric::{Link, Node};
 use metrics::{
     FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
@@ -207,6 +209,10 @@ impl Observer for Tracer {
 
     fn job(&mut self, record: &JobRecord) {
         self.recorder.job(record);
+    }
+
+    fn life(&mut self, life: &Life<'_>) {
+        self.recorder.life(life);
     }
 
     fn rtt(&mut self, record: &RttRecord) {
