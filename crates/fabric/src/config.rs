@@ -190,7 +190,7 @@ pub struct Encapsulation {
 }
 
 /// How closely messages are followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LifeDetail {
     /// Not at all.
     #[default]

@@ -17,7 +17,7 @@ use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgKey, Time};
 
 use crate::config::LifeDetail;
-use message::{Activity, Departure, Message, PortTimes};
+use message::{Activity, Departure, Message};
 use path::Path;
 use travel::Travel;
 
@@ -26,9 +26,10 @@ pub(crate) use travel::Crossed;
 /// A host's port and endpoint, as far as they let packets leave.
 #[derive(Clone, Copy, Default)]
 struct HostState {
-    /// How long its port has been busy, the packet in service included.
-    busy: Dur,
-    /// When the packet in service will have been, or was, sent.
+    /// Since when its port is, or was, busy without a break.
+    busy_since: Time,
+    /// When its last packet began to leave, and when that will have, or has, left.
+    started: Time,
     free_at: Time,
     /// Before this, its endpoint wanted not to be asked.
     due: Option<Time>,
@@ -39,10 +40,15 @@ struct HostState {
 }
 
 impl HostState {
-    /// What its port has done by `now`, where classes have been `paused` for so long.
-    fn port(&self, now: Time, paused: [Dur; 8]) -> PortTimes {
-        let ahead = self.free_at.0.saturating_sub(now.0);
-        PortTimes { busy: Dur(self.busy.0 - ahead), paused }
+    /// A packet leaves from `now` until `end`. How long it has waited for the port, if it could
+    /// have left before: data behind other data, control behind the packet that was in service.
+    fn send(&mut self, (now, end): (Time, Time), control: bool) -> Dur {
+        if self.free_at < now {
+            self.busy_since = now;
+        }
+        let since = if control { self.started.max(self.busy_since) } else { self.busy_since };
+        (self.started, self.free_at, self.due) = (now, end, None);
+        now.since(since)
     }
 }
 
@@ -104,10 +110,11 @@ impl Lives {
         };
     }
 
-    /// Host `h` has been handed message `key` of `len` bytes for `dst`.
+    /// A host, whose classes have been `paused` for so long, has been handed message `key` of `len`
+    /// bytes for `dst`.
     pub(crate) fn submit(
         &mut self,
-        (h, key): (u32, MsgKey),
+        key: MsgKey,
         (dst, len): (HostId, u64),
         now: Time,
         paused: [Dur; 8],
@@ -115,8 +122,7 @@ impl Lives {
         if len == UNBOUNDED {
             return;
         }
-        let port = self.hosts[h as usize].port(now, paused);
-        let submission = Activity { at: now, path: Path::new(self.segments), port };
+        let submission = Activity { at: now, path: Path::new(self.segments), paused };
         self.messages.insert(key, Message::new(dst, submission));
     }
 
@@ -154,24 +160,22 @@ impl Lives {
         paused: [Dur; 8],
     ) {
         let key = self.key_of(pkt);
-        let host = &mut self.hosts[h as usize];
+        let (host, control) = (&mut self.hosts[h as usize], pkt.flags.has(Flags::CONTROL));
         let departure = Departure {
             host: pkt.src,
             now,
             carried: travel::carried(pkt),
-            control: pkt.flags.has(Flags::CONTROL),
-            port: host.port(now, paused),
+            control,
             timed: host.timed || host.due.is_some_and(|due| due <= now),
             timer_at: host.timer_at,
+            busy: host.send((now, end), control),
+            paused,
         };
-        (host.free_at, host.due) = (end, None);
-        host.busy += end.since(now);
-        let busy = host.busy;
         let travel = key.and_then(|key| {
             let message = self.messages.get_mut(&key)?;
             let path = if pkt.src == key.src {
                 let path = message.leave_sender(&departure)?;
-                message.sent(&path, &departure, end, busy);
+                message.sent(&path, &departure, end);
                 path
             } else {
                 message.leave_receiver(&departure)?
@@ -236,22 +240,15 @@ impl Lives {
         }
     }
 
-    /// Its host, `h` or `host` in the whole fabric, is given it now.
-    pub(crate) fn receive(
-        &mut self,
-        handle: u32,
-        (h, host): (u32, HostId),
-        now: Time,
-        paused: [Dur; 8],
-    ) {
+    /// Its host, whose classes have been `paused` for so long, is given it now.
+    pub(crate) fn receive(&mut self, handle: u32, host: HostId, now: Time, paused: [Dur; 8]) {
         let Some(travel) = self.travels.get_mut(handle as usize).and_then(Option::take) else {
             return;
         };
         let (key, control) = (travel.key, travel.is_control());
         let Some(message) = self.messages.get_mut(&key) else { return };
         let path = travel.end(now);
-        let port = self.hosts[h as usize].port(now, paused);
-        message.hear(host == key.src, control, Activity { at: now, path: path.clone(), port });
+        message.hear(host == key.src, control, Activity { at: now, path: path.clone(), paused });
         self.in_hand = Some(InHand { key, path });
     }
 

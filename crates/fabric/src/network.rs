@@ -459,7 +459,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         let (now, paused) = (self.core().now(), self.paused(h));
         if let Some(lives) = self.links.lives_mut() {
             lives.call(h, now, false);
-            lives.receive(packet, (h, me), now, paused);
+            lives.receive(packet, me, now, paused);
         }
     }
 
@@ -467,7 +467,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     pub(crate) fn follow_submitted(&mut self, h: u32, key: MsgKey, (dst, len): (HostId, u64)) {
         let (now, paused) = (self.core().now(), self.paused(h));
         if let Some(lives) = self.links.lives_mut() {
-            lives.submit((h, key), (dst, len), now, paused);
+            lives.submit(key, (dst, len), now, paused);
         }
     }
 

@@ -10,21 +10,13 @@ use units::{Dur, HostId, Time};
 
 use super::path::Path;
 
-/// What a host's port had done by some instant.
-#[derive(Clone, Copy)]
-pub(super) struct PortTimes {
-    /// How long it had been busy.
-    pub(super) busy: Dur,
-    /// How long each class had been paused.
-    pub(super) paused: [Dur; 8],
-}
-
 /// Something that happened to a message at one of its ends.
 #[derive(Clone)]
 pub(super) struct Activity {
     pub(super) at: Time,
     pub(super) path: Path,
-    pub(super) port: PortTimes,
+    /// How long each class had been paused at the host by then.
+    pub(super) paused: [Dur; 8],
 }
 
 /// A packet of a message is about to leave a host.
@@ -33,7 +25,10 @@ pub(super) struct Departure {
     pub(super) now: Time,
     pub(super) carried: Carried,
     pub(super) control: bool,
-    pub(super) port: PortTimes,
+    /// How long the host's port has been busy without a break, up to now.
+    pub(super) busy: Dur,
+    /// How long each class has been paused at the host.
+    pub(super) paused: [Dur; 8],
     /// The endpoint was asked because a time had come that it had named.
     pub(super) timed: bool,
     /// When the last timer of the host's endpoint fired.
@@ -169,21 +164,20 @@ impl Message {
         let path = wait(base, departure, Cause::ReceiverWait);
         if departure.carried.len == 0 {
             *owed = if answers { 0 } else { owed.saturating_sub(1) };
-            let Departure { now: at, port, .. } = *departure;
-            *sent = Some(Activity { at, path: path.clone(), port });
+            let Departure { now: at, paused, .. } = *departure;
+            *sent = Some(Activity { at, path: path.clone(), paused });
         }
         Some(path)
     }
 
     /// What has left the sender has done so at `end`.
-    pub(super) fn sent(&mut self, path: &Path, departure: &Departure, end: Time, busy: Dur) {
+    pub(super) fn sent(&mut self, path: &Path, departure: &Departure, end: Time) {
         let mut path = path.clone();
-        let Departure { host, now: at, carried, control, .. } = *departure;
+        let Departure { host, now: at, carried, control, paused, .. } = *departure;
         let cause = if control { Cause::Control } else { Cause::Serialization };
         let (length, place) = (end.since(at), Place::Host(host));
         path.spend(Segment { at, length, cause, place, packet: Some(carried) });
-        let port = PortTimes { busy, ..departure.port };
-        self.sender.sent = Some(Activity { at: end, path, port });
+        self.sender.sent = Some(Activity { at: end, path, paused });
     }
 
     /// What was dropped of the bytes that leave now. It stays while more of it is to be sent.
@@ -216,16 +210,16 @@ impl Message {
     }
 }
 
-/// The path from `base` on to `departure`: what the port did meanwhile, and what is left is due to
+/// The path from `base` on to `departure`. The host's port, pauses of it, and what is left is due to
 /// `cause`.
 fn wait(base: &Activity, departure: &Departure, cause: Cause) -> Path {
-    let Departure { host, now, carried, ref port, .. } = *departure;
+    let Departure { host, now, carried, busy, .. } = *departure;
     let mut path = base.path.clone();
     let waited = now.since(base.at);
     let class = usize::from(carried.class.min(7));
-    let of_pauses = |port: &PortTimes| port.paused[class].0;
-    let paused = Dur(of_pauses(port).saturating_sub(of_pauses(&base.port))).min(waited);
-    let busy = Dur(port.busy.0.saturating_sub(base.port.busy.0)).min(Dur(waited.0 - paused.0));
+    let paused = departure.paused[class].0.saturating_sub(base.paused[class].0);
+    let paused = Dur(paused).min(waited);
+    let busy = busy.min(Dur(waited.0 - paused.0));
     let held = Dur(waited.0 - paused.0 - busy.0);
     let mut at = base.at;
     for (cause, length) in [(cause, held), (Cause::PortBusy, busy), (Cause::Paused, paused)] {
