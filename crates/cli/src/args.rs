@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use metrics::Form;
+use scenario::Which;
 use units::{Bytes, Dur, Rate};
 
 /// Packet-level simulation of datacenter transports.
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     /// Run several scenarios, two at a time, and print one table that compares them; or, as
     /// `compare sim testbed FILE`, one scenario in the simulator and on this machine
     Compare(Compare),
+    /// Run a scenario again and say where the time of one of its messages went (docs/explain.md)
+    Explain(Explain),
     /// Run a scenario along its own sweep: mean and 95 % interval per point
     Sweep(Sweep),
     /// Run a study or a figure of it: published, band, measured and verdict of every row
@@ -389,6 +392,20 @@ pub(crate) struct Check {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) edits: Edits,
+}
+
+#[derive(Args)]
+pub(crate) struct Explain {
+    /// The scenario (TOML), the output directory of an earlier run, or its manifest.json
+    pub(crate) file: PathBuf,
+    /// Which message: SRC:MSG as in flows.parquet, or `slowest`
+    #[arg(value_name = "MSG", default_value = "slowest")]
+    pub(crate) message: Which,
+    #[command(flatten)]
+    pub(crate) edits: Edits,
+    /// Print every line, also of a long life
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 #[derive(Args)]

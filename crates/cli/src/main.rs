@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod check;
 mod compare;
+mod explain;
 mod html;
 mod list;
 mod p4;
@@ -104,6 +105,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, progress),
         Command::Check(args) => check::check(&args),
         Command::Compare(args) => compare::compare(&args, progress),
+        Command::Explain(args) => explain::explain(&args, progress),
         Command::Sweep(args) => sweep::sweep(&args, progress),
         Command::Reproduce(args) => reproduce::reproduce(&args, progress),
         Command::Scoreboard(args) => scoreboard::scoreboard(&args),

@@ -9,6 +9,7 @@
 //! | `series.parquet` | [`Series`] | queues, goodput and link use over time, at most 2000 points |
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
 //! | `packet_latency.parquet` | [`LatencyRow`] | how long packets took until they were acknowledged, with `measure.packet_latency` |
+//! | `life.parquet` | [`LifeRow`] | where the time of each message went, with `measure.life` |
 //! | `queues.parquet` | [`QueueRow`] | queue lengths, sampled, with `--trace queues` |
 //! | `results.json`, `study.json` | [`StudyResults`] | what a study's rows say, with `reproduce` |
 //! | `packets.pcapng` | [`PcapngWriter`] | every packet that arrives at a host, with `--trace packets` |
@@ -22,6 +23,7 @@ mod error;
 mod flow;
 mod flow_stats;
 mod job;
+mod life;
 mod link;
 mod manifest;
 mod metric;
@@ -42,6 +44,9 @@ pub use error::FileError;
 pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flows};
 pub use flow_stats::{FlowFold, Window, acked_us, fct_us, long_flow_goodputs, slowdowns};
 pub use job::{JobRow, JobStats, Stats, fold_jobs, job_times_us, read_jobs, write_jobs};
+pub use life::{
+    ByCause, CAUSES, LIFE_CAUSES, LifeCause, LifeRow, LifeStats, read_lives, write_lives,
+};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
 pub use metric::{

@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 static UNFINISHED: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
 
 /// What a run may write. Those of an earlier run that this one does not write are removed.
-const RESULT_FILES: [&str; 14] = [
+const RESULT_FILES: [&str; 16] = [
     "summary.json",
     "manifest.json",
     "flows.parquet",
@@ -52,6 +52,8 @@ const RESULT_FILES: [&str; 14] = [
     "study.json",
     "jobs.parquet",
     "packet_latency.parquet",
+    "life.parquet",
+    "flow_trace.parquet",
 ];
 
 /// What an [`OutputDir`] has made, and takes away again.

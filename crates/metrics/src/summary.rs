@@ -7,14 +7,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::output::{read_json, write_json};
-use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase, Stats};
+use crate::{FileError, JobStats, LifeStats, OutputDir, PacketLatency, Phase, Stats};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
 /// latency of packets, phases. 3: jobs. 4: what transports count for each message. 5: deadlines.
 /// 6: priority flow control, round-trip samples. 7: messages that failed, by cause, apart from
 /// those unfinished; `pfc.depth` is `pfc.pause_depth`, `pfc.memory_bytes` is
-/// `pfc.buffer_max_bytes`.
-pub const RESULT_SCHEMA: u32 = 7;
+/// `pfc.buffer_max_bytes`. 8: where the time of messages went.
+pub const RESULT_SCHEMA: u32 = 8;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -49,6 +49,8 @@ pub struct Summary {
     /// From the first transmission of a packet to its acknowledgement; without numbers unless
     /// `measure.packet_latency` is set.
     pub packet_latency_us: PacketLatency,
+    /// Where the time of measured messages went; without numbers unless `measure.life` is set.
+    pub life_us: LifeStats,
     /// Messages that a receiver had forgotten and delivered a second time, over the whole run.
     /// Always 0 unless a NIC is told to remember the last messages only (`remember`).
     pub delivered_twice: u64,
@@ -410,6 +412,7 @@ mod tests {
             jobs: JobStats::default(),
             rtt_us: Stats::default(),
             packet_latency_us: PacketLatency::default(),
+            life_us: LifeStats::default(),
             delivered_twice: 0,
             packets: Packets::default(),
             timeouts: Timeouts::default(),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use endpoint::{App, Endpoint, Observer};
-use fabric::{Outcome, Progress, Sim, Threads, Violated, Violation};
-use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir, Summary};
+use fabric::{LifeDetail, Outcome, Progress, Sim, Threads, Violated, Violation};
+use metrics::{FileError, FlowRow, JobRow, LifeRow, Manifest, OutputDir, Summary};
 use units::{Dur, HostId, Time};
 
 use crate::Scenario;
@@ -45,6 +45,8 @@ pub struct Options {
     pub heap: bool,
     /// Use an event per departure (the cross-check of lazy departures).
     pub eager: bool,
+    /// How closely messages are followed, if the scenario does not ask for more.
+    pub life: LifeDetail,
     /// So many threads, at least one; `None`: as many as pay.
     pub threads: Option<u32>,
     /// The command that repeats this run, for the manifest and for failures.
@@ -58,6 +60,8 @@ pub struct Simulated {
     pub outcome: Outcome,
     /// A row per message, by source and message.
     pub flows: Vec<FlowRow>,
+    /// Where the time of each delivered message went; empty unless the scenario asks for it.
+    pub lives: Vec<LifeRow>,
     /// A row per job.
     pub jobs: Vec<JobRow>,
     /// Round-trip samples with the traffic tables of their messages, ascending; empty unless the
@@ -107,9 +111,10 @@ pub fn simulate(
 ) -> Result<Simulated, Error> {
     let Ran { outcome, recorded, latencies, wall_s, violation, .. } =
         unviolated(scenario, options, progress)?;
-    let Recorded { rows, jobs, rtts } = recorded;
+    let Recorded { rows, lives, jobs, rtts } = recorded;
     let flows = rows.into_vec().map_err(|e| unwritable(&e))?;
-    Ok(Simulated { outcome, flows, jobs, rtts, latencies, wall_s, violation })
+    let lives = lives.into_vec().map_err(|e| unwritable(&e))?;
+    Ok(Simulated { outcome, flows, lives, jobs, rtts, latencies, wall_s, violation })
 }
 
 /// The same as it is.
@@ -173,9 +178,24 @@ pub fn observe<O: Observer + Send>(
     }
 }
 
+/// The same until `known`, with progress. When it ended.
+pub(crate) fn follow(
+    scenario: &Scenario,
+    options: &Options,
+    observer: &mut (dyn Observer + Send),
+    progress: OnProgress<'_>,
+    known: &AtomicBool,
+) -> Result<Time, Error> {
+    let ended = sim(scenario, options, observer, &mut while_well(progress, known))?;
+    match violated(scenario, options, ended.violation.as_ref()) {
+        Some(error) => Err(error),
+        None => Ok(ended.outcome.now),
+    }
+}
+
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
 /// for, `flows.parquet`, `jobs.parquet` if there are jobs, `series.parquet`, `links.parquet`,
-/// `packet_latency.parquet` if the scenario asks for it, `summary.json`, `manifest.json`. Of many
+/// `packet_latency.parquet` and `life.parquet` if the scenario asks for them, `summary.json`, `manifest.json`. Of many
 /// messages only some are in memory at once.
 ///
 /// # Errors
@@ -210,14 +230,14 @@ fn simulate_watched(
     ran(scenario, ended, recorder, latencies, started)
 }
 
-/// Show progress, until `failed`: what cannot be written need not be simulated.
+/// Show progress, until `over`: what cannot be written, or is known, need not be simulated.
 fn while_well<'a>(
     progress: OnProgress<'a>,
-    failed: &'a AtomicBool,
+    over: &'a AtomicBool,
 ) -> impl FnMut(&Progress) -> ControlFlow<()> + 'a {
     move |p| {
         progress(p);
-        if failed.load(Ordering::Relaxed) {
+        if over.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -313,6 +333,7 @@ fn sim(
 ) -> Result<Ended, Error> {
     let mut config = scenario.config.clone();
     config.check = options.check;
+    config.life = config.life.max(options.life);
     if options.heap {
         config.events = fabric::Events::Heap;
     }
@@ -354,6 +375,9 @@ pub(crate) fn write(
     metrics::write_flows(out.file("flows.parquet")?, &ran.recorded.rows)?;
     if !ran.recorded.jobs.is_empty() {
         metrics::write_jobs(out.file("jobs.parquet")?, &ran.recorded.jobs)?;
+    }
+    if scenario.measure.life {
+        metrics::write_lives(out.file("life.parquet")?, &ran.recorded.lives)?;
     }
     series.write(out.file("series.parquet")?)?;
     metrics::write_links(out.file("links.parquet")?, links)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fabric::{Threads, Topology};
+use fabric::{LifeDetail, Threads, Topology};
 use queues::QueueSpec;
 use units::{Dur, Time};
 
@@ -277,6 +277,8 @@ fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario
         window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
         sample_every: Some(measure.sample_every(topology.links().len())),
         rtts: measure.rtt,
+        life: if measure.life { LifeDetail::Sums } else { LifeDetail::None },
+        flows: Vec::new(),
         packet_life: forgotten_after,
         check: false,
     };

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent, RttRecord, Stat};
+use endpoint::{
+    Flags, JobRecord, Life, MessageRecord, Observer, Packet, PacketEvent, RttRecord, Stat,
+};
 use fabric::Link;
 use metrics::{FileError, OutputDir, PerfettoWriter, QueueRow, TableWriter};
 use units::{MsgKey, Time};
@@ -178,6 +180,10 @@ impl Observer for Tracer {
 
     fn job(&mut self, record: &JobRecord) {
         self.recorder.job(record);
+    }
+
+    fn life(&mut self, life: &Life<'_>) {
+        self.recorder.life(life);
     }
 
     fn rtt(&mut self, record: &RttRecord) {
