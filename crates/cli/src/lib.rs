@@ -22,10 +22,10 @@ mod switch;
 mod table;
 mod testbed;
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::ffi::OsString;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -26,6 +26,7 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
         eager: args.departures == Departures::Eager,
         threads: args.threads.number(),
         command: own_command_line(),
+        ..Options::default()
     };
     if let Some(estimate) = scenario.estimate().filter(Estimate::is_large) {
         tell(format_args!("{} hosts: {estimate}\n", scenario.topology().hosts()));
