@@ -6,7 +6,7 @@ A scenario is read from TOML or built from a dict with the same keys, and run::
 
     scenario = trimline.Scenario.load("scenarios/first.toml")
     result = trimline.run(scenario, seed=2)
-    result.summary["flows"]["slowdown"]["p99"]
+    result.summary["slowdown"]["p99"]
     result.flows.to_pandas()
 
 `docs/python.md` shows more. Every key is in `docs/scenario-reference.md`, every result in

@@ -71,7 +71,7 @@ class _Source:
         for word in call.keywords:
             if word.arg == "set":
                 self.walk(_assigned(tree, word.value, call.lineno), "", place)
-            elif word.arg is not None:
+            elif word.arg == "seed":
                 place.spans[word.arg] = (*self.span(word), *self.span(word.value))
 
     def span(self, node: ast.expr | ast.keyword) -> tuple[int, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Literal, Optional, Union, overload
 
@@ -87,7 +87,7 @@ def run_many(
         for n, scenario in enumerate(ready):
             running[pool.submit(_one, scenario, None, 1, (), stop, None)] = n
         try:
-            for done in as_completed(running):
+            for done in _as_completed(running):
                 error = done.exception()
                 if error is None:
                     results[running[done]] = done.result()
@@ -102,6 +102,15 @@ def run_many(
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return [result for result in results if result is not None]
+
+
+def _as_completed(running: Iterable[Future[Result]]) -> Iterator[Future[Result]]:
+    """Each when it is done. Ctrl-C is heard meanwhile: a signal that another thread has received
+    does not end a wait without a timeout."""
+    left = set(running)
+    while left:
+        done, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
+        yield from done
 
 
 def _edited(scenario: Runnable, edits: Mapping[str, Any], place: _places.Place) -> Scenario:

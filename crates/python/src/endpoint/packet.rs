@@ -36,12 +36,13 @@ impl Message {
 /// A packet that has arrived, or one to be sent.
 #[pyclass(module = "trimline", frozen)]
 pub(crate) struct Packet {
-    packet: endpoint::Packet,
+    /// Not beside the object's own fields: Python aligns objects to 16 bytes only.
+    packet: Box<endpoint::Packet>,
 }
 
 impl Packet {
     pub(crate) fn of(packet: &endpoint::Packet) -> Self {
-        Self { packet: *packet }
+        Self { packet: Box::new(*packet) }
     }
 
     /// Put it into `slot`. `bounds`: the hosts, and the longest packet that links carry.
@@ -52,11 +53,14 @@ impl Packet {
         framing: Framing,
         bounds: (u32, u16),
     ) -> PyResult<()> {
-        let packet = &self.packet;
+        let packet = &*self.packet;
         let (hosts, mtu) = bounds;
         let refused = |what: String| Err(PyValueError::new_err(what));
         if packet.dst.0 >= hosts {
             return refused(format!("a packet to host {}, of {hosts} hosts", packet.dst.0));
+        }
+        if packet.dst == me {
+            return refused(format!("a packet to itself, host {}", me.0));
         }
         if packet.span.len > u32::from(framing.payload) {
             let (len, most) = (packet.span.len, framing.payload);
@@ -125,7 +129,7 @@ impl Packet {
             ..endpoint::Packet::EMPTY
         };
         packet.put_header(header);
-        Ok(Self { packet })
+        Ok(Self { packet: Box::new(packet) })
     }
 
     #[getter]
