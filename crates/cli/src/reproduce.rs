@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{FigureRow, OutputDir, StudyResults};
-use scenario::{Error, command_line, unwritable};
+use scenario::{Error, unwritable};
 use study::{Left, Options, Plan, Record, Study, is_wide};
 
 use crate::progress::RunsBar;
 use crate::table::{number, right};
-use crate::{Ended, args, cores, html, said, say, tell, warn};
+use crate::{Ended, args, cores, html, own_command_line, said, say, tell, warn};
 
 /// `trimline reproduce`. Fails if a row leaves its recorded verdict.
 pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> Ended {
@@ -131,7 +131,7 @@ pub(crate) fn run_into(
     arrange: impl FnOnce(StudyResults) -> StudyResults,
 ) -> Result<StudyResults, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
-    let command = command_line(std::env::args().skip(1));
+    let command = own_command_line();
     let threads = how.threads.unwrap_or_else(cores);
     let options = Options { all_seeds: how.all_seeds, threads, command };
     let bar = RunsBar::new(how.progress, plan.runs());

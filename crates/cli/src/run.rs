@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use metrics::{OutputDir, Summary};
-use scenario::{Error, Estimate, Options, Scenario, Trace, Written, command_line, unwritable};
+use scenario::{Error, Estimate, Options, Scenario, Trace, Written, unwritable};
 
 use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
-use crate::{Ended, html, said, say, table, tell, warn};
+use crate::{Ended, html, own_command_line, said, say, table, tell, warn};
 
 /// `trimline run`.
 pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
         heap: args.events == Events::Heap,
         eager: args.departures == Departures::Eager,
         threads: args.threads.number(),
-        command: command_line(std::env::args().skip(1)),
+        command: own_command_line(),
         ..Options::default()
     };
     if let Some(estimate) = scenario.estimate().filter(Estimate::is_large) {
@@ -49,15 +49,19 @@ fn print(summary: &Summary, dir: &Path) -> Ended {
 }
 
 /// What a run has left.
-pub(crate) struct Ran {
-    pub(crate) summary: Summary,
+pub struct Ran {
+    /// What `summary.json` says.
+    pub summary: Summary,
     /// The invariant that was violated: the results end there.
-    pub(crate) violated: Option<Error>,
+    pub violated: Option<Error>,
 }
 
 /// Run `scenario` and leave all of its files in `dir`, or none; also after a violated invariant.
 /// That `dir` can be written is found out before the run.
-pub(crate) fn run_into(
+///
+/// # Errors
+/// As [`scenario::run`], and a directory that cannot be written.
+pub fn run_into(
     dir: &Path,
     scenario: &Scenario,
     options: &Options,

@@ -7,11 +7,11 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use fabric::Node;
 use metrics::{OutputDir, Summary};
 use scenario::testbed::{self, Cost, Wires};
-use scenario::{Error, Options, Scenario, Trace, command_line, unwritable};
+use scenario::{Error, Options, Scenario, Trace, unwritable};
 
 use crate::run::{print_warnings, run_into};
 use crate::table::{number, right};
-use crate::{Ended, args, html, said, say, table};
+use crate::{Ended, args, html, own_command_line, said, say, table};
 
 /// `trimline testbed up`.
 pub(crate) fn up(args: &args::TestbedUp) -> Ended {
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &args::TestbedRun) -> Ended {
     let stem = file.file_stem().unwrap_or(file.as_os_str());
     let dir = args.out.clone().unwrap_or_else(|| Path::new("out/testbed").join(stem));
     let name = name(called.as_deref(), file);
-    let command = command_line(std::env::args().skip(1));
+    let command = own_command_line();
     let wires = Wires { harm: args.harm.harm(), xdp: args.xdp, busy: args.busy };
     let trace = Trace { packets: args.capture, ..Trace::default() };
     let options = Options { command, trace, ..Options::default() };
@@ -84,8 +84,7 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
     let scenario = Scenario::load(file, &args.edits.all())?;
     let dirs: [PathBuf; 2] = ["sim", "testbed"].map(|of| args.out.join(of));
     let name = name(None, file);
-    let command = command_line(std::env::args().skip(1));
-    let options = Options { command, ..Options::default() };
+    let options = Options { command: own_command_line(), ..Options::default() };
     let mine = testbed::up(&scenario, &name).map(|_| ());
     let ran = live(&dirs[1], &scenario, &name, Wires::default(), &options);
     if mine.is_ok() {

@@ -200,6 +200,11 @@ impl Effects {
         &self.why_broken
     }
 
+    /// Add those of `other`, which has none then.
+    pub fn append(&mut self, other: &mut Self) {
+        self.list.append(&mut other.list);
+    }
+
     /// The effects so far, oldest first.
     #[must_use]
     pub fn as_slice(&self) -> &[Effect] {

@@ -1,14 +1,16 @@
 //! [`Document`]: a scenario or study file as a tree in which every value knows where it was
-//! written, and `--set`, which edits that tree.
+//! written, and `--set`, which edits that tree. Programs build such trees, too.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Checked, Diagnostic, Source};
+use crate::files;
 
 /// Where something was written.
 #[derive(Debug, Clone)]
@@ -64,6 +66,24 @@ impl Value {
             Self::Table(_) => "a table",
         }
     }
+
+    /// The same without places.
+    #[must_use]
+    pub fn to_toml(&self) -> toml::Value {
+        match self {
+            Self::Text(text) => toml::Value::String(text.clone()),
+            Self::Integer(n) => toml::Value::Integer(*n),
+            Self::Float(x) => toml::Value::Float(*x),
+            Self::Boolean(b) => toml::Value::Boolean(*b),
+            Self::Array(items) => {
+                toml::Value::Array(items.iter().map(|item| item.value.to_toml()).collect())
+            }
+            Self::Table(table) => {
+                let entries = table.iter().map(|(key, (_, node))| (key, node.value.to_toml()));
+                toml::Value::Table(entries.map(|(key, value)| (key.clone(), value)).collect())
+            }
+        }
+    }
 }
 
 /// The most levels of a path in `--set`. Trees are read and dropped by recursion, level by level.
@@ -100,6 +120,24 @@ impl Document {
         }
     }
 
+    /// Read the file `path`, or the scenario inside the `manifest.json` of a run.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not TOML.
+    pub fn load(path: &Path) -> Result<Self, Diagnostic> {
+        let name = path.display().to_string();
+        let text = files::read_text(path).map_err(|why| {
+            Diagnostic::new(format!("cannot read {name}: {why}"))
+                .hint("give the path of a scenario, for example scenarios/first.toml")
+        })?;
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        if path.extension().is_some_and(|e| e == "json") {
+            let text = of_manifest(&name, &text)?;
+            return Self::parse(&format!("{name} (resolved scenario)"), &text);
+        }
+        Self::parse(&name, &text)
+    }
+
     /// Apply one `--set path=value`. The path is dotted (`transport.initial_window`); a list takes
     /// an index (`traffic.0.size`), which may be left out where the list has one entry, and given
     /// where there is one table without a list. The value is TOML; what is not is a text, so that
@@ -114,26 +152,52 @@ impl Document {
                 .at(&source, 0..edit.len(), "no `=` here")
                 .hint("write --set path=value, for example --set transport.initial_window=23"));
         };
-        if path.split('.').nth(LEVELS_MAX).is_some() {
-            let levels = path.split('.').count();
-            let message = format!("--set with a path of {levels} levels");
-            return Err(Diagnostic::new(message)
-                .at(&source, 0..path.len(), "too deep")
-                .hint(format!("{LEVELS_MAX} levels at most; no scenario has more than five")));
-        }
         let start = path.len() + 1;
         let at = At { source: Arc::clone(&source), span: start..edit.len() };
         let value = option_value(&source, start)?;
-        let mut place = &mut self.root;
+        self.put(path, Node { value, at }, |span| At { source: Arc::clone(&source), span })
+    }
+
+    /// Put `node` at `path`, as `--set` does. `place` has the place of each part of the path, which
+    /// are such bytes of it.
+    ///
+    /// # Errors
+    /// An empty or impossible path.
+    pub fn put(
+        &mut self,
+        path: &str,
+        node: Node,
+        place: impl Fn(Range<usize>) -> At,
+    ) -> Result<(), Diagnostic> {
+        let levels = path.split('.').count();
+        if levels > LEVELS_MAX {
+            let error = place(0..path.len());
+            let error = error.error(format!("--set with a path of {levels} levels"), "too deep");
+            return Err(
+                error.hint(format!("{LEVELS_MAX} levels at most; no scenario has more than five"))
+            );
+        }
+        let mut there = &mut self.root;
         let mut from = 0;
         for key in path.split('.') {
-            let here = At { source: Arc::clone(&source), span: from..from + key.len() };
-            place = step(place, key.trim(), here)?;
+            there = step(there, key.trim(), place(from..from + key.len()))?;
             from += key.len() + 1;
         }
-        *place = Node { value, at };
+        *there = node;
         Ok(())
     }
+}
+
+/// The scenario inside a manifest, as TOML.
+fn of_manifest(name: &str, text: &str) -> Checked<String> {
+    let wrong = |why: &str| {
+        Diagnostic::new(format!("{name} is not the manifest of a run: {why}"))
+            .hint("give a scenario (.toml) or the manifest.json in the output directory of a run")
+    };
+    let manifest: serde_json::Value =
+        serde_json::from_str(text).map_err(|e| wrong(&e.to_string()))?;
+    let scenario = manifest.get("scenario").ok_or_else(|| wrong("it has no scenario"))?;
+    toml::to_string(scenario).map_err(|e| wrong(&e.to_string()))
 }
 
 /// The value of the option `source`, which begins at `start`: TOML if it is, else a text. It is

@@ -16,6 +16,9 @@ pub enum Error {
         /// What to do about it, or how to see it again.
         hint: String,
     },
+    /// It was stopped ([`crate::Options::stop`]).
+    #[error("the run was stopped")]
+    Stopped,
 }
 
 impl Error {
@@ -24,16 +27,18 @@ impl Error {
     pub fn render(&self, colour: bool) -> String {
         match self {
             Self::Input(diagnostic) => diagnostic.render(colour),
+            Self::Stopped => Diagnostic::new(self.to_string()).render(colour),
             Self::Run { what, hint } => Diagnostic::new(what).hint(hint).render(colour),
         }
     }
 
-    /// 2 for a wrong input, 1 for a failed run.
+    /// 2 for a wrong input, 1 for a failed run, 130 for one that was stopped, as shells have it.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) => 2,
             Self::Run { .. } => 1,
+            Self::Stopped => 130,
         }
     }
 }

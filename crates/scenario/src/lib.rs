@@ -75,5 +75,6 @@ pub use run::{
 };
 pub use scenario::{OnReading, Scenario};
 pub use trace::Trace;
+pub use transport::custom::{CUSTOM_PROTO, CustomHost, CustomTransport};
 pub use transport::hardware::{check_rate, nic_config, no_circuits, port_sizes, protocols};
 pub use value::{Form, Refused, ScenarioValue};

@@ -11,8 +11,7 @@ use crate::queue::QUEUES;
 use crate::registry::Kind;
 use crate::topology::TOPOLOGIES;
 use crate::traffic::TRAFFIC;
-use crate::transport::TRANSPORTS;
-use crate::transport::nic;
+use crate::transport::{CUSTOM, TRANSPORTS, custom, nic};
 use crate::{fault, host, lossless, measure, queue, routing, scenario, topology};
 
 fn of<F>(kinds: &[Kind<F>]) -> Vec<(&'static str, String)> {
@@ -70,7 +69,7 @@ pub fn schema() -> Value {
             _ => {}
         }
     });
-    let mut transport = one_of(TRANSPORTS);
+    let mut transport = one_of_these(TRANSPORTS.iter().chain([&CUSTOM]));
     each(&mut transport, |kind, keys| {
         if kind == "nic" {
             keys["buffer"] = some(&table(&nic::buffer_keys()));
@@ -144,9 +143,10 @@ pub fn keys() -> Vec<Section> {
     let queues = QUEUES.iter().map(|kind| kind.keys);
     let buffers = BUFFERS.iter().map(|kind| kind.keys);
     let traffic = TRAFFIC.iter().map(|kind| kind.keys);
-    let others: [fn() -> Vec<Section>; 11] = [
+    let others: [fn() -> Vec<Section>; 12] = [
         scenario::keys,
         topology::link_keys,
+        custom::keys,
         nic::buffer_keys,
         queue::class_keys,
         queue::switch_keys,

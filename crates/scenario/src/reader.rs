@@ -22,6 +22,8 @@ pub struct Reader<'d> {
     /// What to call the table in messages: `[topology]`.
     name: String,
     asked: Vec<&'static str>,
+    /// Whether [`Reader::rest`] has read all others.
+    is_read_whole: bool,
     /// Every key of the tables that were read, those without effect included.
     known: Vec<&'static Info>,
     /// Keys of tables that do not apply, and what those are for.
@@ -50,6 +52,7 @@ impl<'d> Reader<'d> {
             at,
             name,
             asked: Vec::new(),
+            is_read_whole: false,
             known: Vec::new(),
             idle: Vec::new(),
             missing: Vec::new(),
@@ -92,6 +95,18 @@ impl<'d> Reader<'d> {
     pub(crate) fn peek<K: ScenarioValue>(&self, key: &str) -> Option<K> {
         let (_, node) = self.table.get(key)?;
         K::read(&node.value).ok()
+    }
+
+    /// Read all keys that nobody has asked for, as they are written. The table with those read
+    /// before.
+    pub(crate) fn rest(&mut self) -> toml::Table {
+        self.is_read_whole = true;
+        for (key, (_, node)) in self.table {
+            if !self.asked.contains(&key.as_str()) {
+                self.resolved.insert(key.clone(), node.value.to_toml());
+            }
+        }
+        self.resolved.clone()
     }
 
     /// An error about the value of `key`, which stands at `node`.
@@ -465,7 +480,7 @@ impl<'d> Reader<'d> {
             return Err(error);
         }
         for (key, (at, _)) in self.table {
-            if !self.asked.contains(&key.as_str()) {
+            if !self.is_read_whole && !self.asked.contains(&key.as_str()) {
                 if let Some(error) = self.without_effect(key) {
                     return Err(error);
                 }

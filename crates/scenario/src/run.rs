@@ -49,6 +49,8 @@ pub struct Options {
     pub life: LifeDetail,
     /// So many threads, at least one; `None`: as many as pay.
     pub threads: Option<u32>,
+    /// Set, it stops the run, which then has no results.
+    pub stop: Option<Arc<AtomicBool>>,
     /// The command that repeats this run, for the manifest and for failures.
     pub command: String,
 }
@@ -354,7 +356,16 @@ fn sim(
     let sim = sim.map_err(|e| impossible(e.to_string()))?;
     let built = Progress { now: Time::ZERO, events: 0, submitted: 0, delivered: 0 };
     let _ = progress(&built); // nothing can have failed yet that would stop it
-    Ok(match sim.run(progress) {
+    let stop = options.stop.as_deref();
+    let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let ended = sim.run(&mut |p| match progress(p) {
+        ControlFlow::Continue(()) if is_stopped() => ControlFlow::Break(()),
+        flow => flow,
+    });
+    if is_stopped() {
+        return Err(Error::Stopped);
+    }
+    Ok(match ended {
         Ok(outcome) => Ended { outcome, violation: None },
         Err(violated) => {
             let Violated { violation, outcome } = *violated;

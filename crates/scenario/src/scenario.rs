@@ -18,10 +18,10 @@ use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::routing::Mode;
 use crate::traffic::Traffic;
+use crate::transport::custom::CustomTransport;
 use crate::transport::{Around, Transports};
 use crate::{
-    buffer, fault, files, host, lossless, packet_lifetime, queue, routing, topology, traffic,
-    transport,
+    buffer, fault, host, lossless, packet_lifetime, queue, routing, topology, traffic, transport,
 };
 
 /// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
@@ -96,19 +96,8 @@ impl Scenario {
         edits: &[String],
         on_reading: OnReading<'_>,
     ) -> Result<Self, Diagnostic> {
-        let name = path.display().to_string();
-        let text = files::read_text(path).map_err(|why| {
-            Diagnostic::new(format!("cannot read {name}: {why}"))
-                .hint("give the path of a scenario, for example scenarios/first.toml")
-        })?;
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let dir = path.parent().unwrap_or(Path::new(""));
-        if path.extension().is_some_and(|e| e == "json") {
-            let text = of_manifest(&name, &text)?;
-            let name = format!("{name} (resolved scenario)");
-            return Self::parse_telling(&name, &text, (dir, on_reading), edits);
-        }
-        Self::parse_telling(&name, &text, (dir, on_reading), edits)
+        Self::edited(Document::load(path)?, (dir, on_reading), edits)
     }
 
     /// The same for a text; `name` is what messages call it, and paths inside are relative to
@@ -117,21 +106,30 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`].
     pub fn parse(name: &str, text: &str, dir: &Path, edits: &[String]) -> Result<Self, Diagnostic> {
-        Self::parse_telling(name, text, (dir, &|_, _| ()), edits)
+        Self::edited(Document::parse(name, text)?, (dir, &|_, _| ()), edits)
     }
 
-    fn parse_telling(
-        name: &str,
-        text: &str,
+    fn edited(
+        mut document: Document,
         files: (&Path, OnReading<'_>),
         edits: &[String],
     ) -> Result<Self, Diagnostic> {
-        let mut document = Document::parse(name, text)?;
-        for edit in edits {
-            document.set(edit)?;
-        }
+        edits.iter().try_for_each(|edit| document.set(edit))?;
+        Self::of_document(&document, files, None)
+    }
+
+    /// Read `document`; paths inside are relative to the directory of `files`, whose other part is
+    /// told how far long files have been read. `custom` is what `transport.kind = "custom"` means.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn of_document(
+        document: &Document,
+        files: (&Path, OnReading<'_>),
+        custom: Option<CustomTransport>,
+    ) -> Result<Self, Diagnostic> {
         let root = Reader::new(&document.root, &document.root.at, "the scenario")?;
-        read(root, files)
+        read(root, files, custom)
     }
 
     /// The scenario's name.
@@ -204,7 +202,11 @@ pub(crate) fn keys() -> Vec<Section> {
 }
 
 /// Read every table, in the order in which one needs the others.
-fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario> {
+fn read(
+    mut root: Reader<'_>,
+    files: (&Path, OnReading<'_>),
+    custom: Option<CustomTransport>,
+) -> Checked<Scenario> {
     let (dir, _) = files;
     let mut about = About::default();
     root.keys(ROOT, &mut about, None)?;
@@ -213,7 +215,8 @@ fn read(mut root: Reader<'_>, files: (&Path, OnReading<'_>)) -> Checked<Scenario
     let mut tables = Tables::of(&mut root)?;
 
     let faults = root.has("fault");
-    let (mode, reroute_after, mut topology, mut transports) = routed(&mut tables, faults, dir)?;
+    let (mode, reroute_after, mut topology, mut transports) =
+        routed(&mut tables, faults, dir, custom)?;
     let hosts = topology.hosts();
     let host = host::read(&mut tables.host, hosts)?;
     let queue = queue::read(&mut tables.queue, &transports, dir)?;
@@ -307,10 +310,11 @@ fn routed(
     tables: &mut Tables<'_>,
     faults: bool,
     dir: &Path,
+    custom: Option<CustomTransport>,
 ) -> Checked<(Mode, Dur, Topology, Transports)> {
     let (mode, reroute_after) = routing::read(&mut tables.routing, faults)?;
     let topology = topology::read(&mut tables.topology, dir)?;
-    let around = Around { mode, hosts: topology.hosts(), dir };
+    let around = Around { mode, hosts: topology.hosts(), dir, custom };
     let transports = transport::read(&mut tables.transport, &around)?;
     routing::check(&tables.routing, mode, &transports)?;
     routing::check_encoding(&tables.routing, mode, &topology)?;
@@ -433,18 +437,6 @@ fn required<'d>(root: &mut Reader<'d>, key: &'static str, example: &str) -> Chec
 
 fn no_section(root: &Reader<'_>, key: &'static str, example: &str) -> Diagnostic {
     root.missing(key, &format!("add a table `[{key}]` with `{example}` or another"))
-}
-
-/// The scenario inside a manifest, as TOML.
-fn of_manifest(name: &str, text: &str) -> Checked<String> {
-    let wrong = |why: &str| {
-        Diagnostic::new(format!("{name} is not the manifest of a run: {why}"))
-            .hint("give a scenario (.toml) or the manifest.json in the output directory of a run")
-    };
-    let manifest: serde_json::Value =
-        serde_json::from_str(text).map_err(|e| wrong(&e.to_string()))?;
-    let scenario = manifest.get("scenario").ok_or_else(|| wrong("it has no scenario"))?;
-    toml::to_string(scenario).map_err(|e| wrong(&e.to_string()))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 mod cbr;
 mod circuits;
+pub(crate) mod custom;
 pub(crate) mod hardware;
 mod homa;
 mod mptcp;
@@ -25,6 +26,7 @@ use transports::mux::{Mux, wire_protocols};
 use units::{Dur, HostId, Rate};
 use wire::int::Hop;
 
+use self::custom::CustomTransport;
 use crate::diagnostic::{Checked, Diagnostic, did_you_mean};
 use crate::key::{Key, Section, section};
 use crate::packet_latency::Acknowledges;
@@ -60,6 +62,14 @@ kinds! { TRANSPORTS: ReadTransport {
         "unresponsive sources of a constant bit rate: load for switches, never complete";
 }}
 
+/// Where a program brings a transport of its own. No file alone can name it.
+pub(crate) const CUSTOM: Kind<ReadTransport> = Kind {
+    name: "custom",
+    about: "a transport of the program that runs the scenario, such as a class in Python",
+    read: custom::read,
+    keys: custom::keys,
+};
+
 /// What `kind` was before, and what is no kind but a rule of one: and how it is written.
 const WRITTEN: &[(&str, &str)] = &[
     ("newreno", "`kind = \"tcp\"`, `rule = \"newreno\"`, `recovery = \"newreno\"`, `ecn = false`"),
@@ -94,6 +104,9 @@ const OTHER_RULES: &[&str] = &["bbr", "vegas", "westwood", "hybla", "illinois", 
 /// The kind that a table names, or an error that says how an old one is written now.
 fn kind<'k>(table: &mut Reader<'_>) -> Checked<&'k Kind<ReadTransport>> {
     let name = table.peek::<String>("kind").unwrap_or_default();
+    if name == CUSTOM.name {
+        return table.choose("kind", &[CUSTOM], |kind| kind.name);
+    }
     if let Some((_, written)) = WRITTEN.iter().find(|(known, _)| *known == name) {
         let message = format!("`{name}` is no kind of transport");
         return table.fail("kind", message, "written differently", format!("write {written}"));
@@ -275,6 +288,8 @@ pub(crate) struct Around<'a> {
     pub(crate) hosts: u32,
     /// Paths are relative to this directory.
     pub(crate) dir: &'a Path,
+    /// What `kind = "custom"` is.
+    pub(crate) custom: Option<CustomTransport>,
 }
 
 /// How one transport is read.
@@ -294,7 +309,7 @@ const TRANSPORTS_MAX: usize = 100;
 pub(crate) fn read(tables: &mut [Reader<'_>], around: &Around<'_>) -> Checked<Transports> {
     let several = tables.len() > 1;
     let mut read = Transports { list: Vec::new(), names: Vec::new() };
-    for table in tables {
+    for table in tables.iter_mut() {
         let kind = kind(table)?;
         if several {
             let name: String = table.need("name")?;
@@ -320,6 +335,20 @@ pub(crate) fn read(tables: &mut [Reader<'_>], around: &Around<'_>) -> Checked<Tr
             return table.fail("kind", message, "one too many", hint);
         }
         read.list.push(transport);
+    }
+    let is_custom =
+        |table: &Reader<'_>| table.peek::<String>("kind").as_deref() == Some(CUSTOM.name);
+    if around.custom.is_some()
+        && let Some(first) = tables.first()
+        && !tables.iter().any(is_custom)
+    {
+        let hint = "write `kind = \"custom\"`, or give no `transport`";
+        return first.fail(
+            "kind",
+            "the program's own transport has no effect",
+            "this one runs",
+            hint,
+        );
     }
     Ok(read)
 }

@@ -1,4 +1,7 @@
 //! `trimline`: the command line. A thin shell over the crates `scenario` and `report`.
+//!
+//! A library, so that the Python package has the same command. [`main`] is all of it; [`run_into`]
+//! runs a scenario as `trimline run` does.
 
 mod args;
 mod bench;
@@ -20,21 +23,19 @@ mod switch;
 mod table;
 mod testbed;
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use scenario::{Diagnostic, Error};
 
-use args::{Cli, Command, Nic, P4, Rtl, Testbed};
+pub use run::{Ran, run_into};
 
-/// A simulation's memory is touched all over: with an allocator that asks for huge pages, addresses
-/// are translated more quickly. Measured: docs/performance.md.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use args::{Cli, Command, Nic, P4, Rtl, Testbed};
 
 /// The exit code of an interrupted program, as shells have it: 128 and the number of SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -98,9 +99,36 @@ fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1))
 }
 
-fn main() -> ExitCode {
+/// How this process was started.
+struct Started {
+    /// The words that start the program.
+    program: Vec<OsString>,
+    /// Those after them.
+    args: Vec<OsString>,
+}
+
+static STARTED: OnceLock<Started> = OnceLock::new();
+
+/// The command line that repeats what this process does.
+fn own_command_line() -> String {
+    let args = STARTED.get().map(|started| started.args.as_slice()).unwrap_or_default();
+    scenario::command_line(args.iter().map(|arg| arg.to_string_lossy().into_owned()))
+}
+
+/// Do what `args` say, and return the exit code. `program` is what one types before them to start
+/// the same program. Once in a process.
+pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 {
+    let Started { args, .. } = STARTED.get_or_init(|| Started { program, args: args.collect() });
     clear_when_interrupted();
-    let Cli { command, progress } = Cli::parse();
+    let named = std::iter::once(OsString::from("trimline")).chain(args.iter().cloned());
+    let Cli { command, progress } = match Cli::try_parse_from(named) {
+        Ok(cli) => cli,
+        Err(said) => {
+            // Help and versions are such errors, too. A reader that has gone is none.
+            let _ = said.print();
+            return u8::try_from(said.exit_code()).unwrap_or(2);
+        }
+    };
     let ended = match command {
         Command::Run(args) => run::run(&args, progress),
         Command::Check(args) => check::check(&args),
@@ -124,10 +152,10 @@ fn main() -> ExitCode {
         Command::Testbed(Testbed::Down(args)) => testbed::down(&args),
     };
     match ended {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => {
             tell(error.render(std::io::stderr().is_terminal()));
-            ExitCode::from(error.exit_code())
+            error.exit_code()
         }
     }
 }

@@ -1,0 +1,117 @@
+//! One run. It holds the interpreter's lock only where Python is called.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use scenario::{Error, Options, Progress, Trace};
+
+use crate::document::Document;
+use crate::endpoint::Transport;
+use crate::error::of_error;
+
+/// How often Python hears from a run, and Ctrl-C from Python.
+const BETWEEN_CALLS: Duration = Duration::from_millis(100);
+
+/// Stops runs.
+#[pyclass(module = "trimline._trimline", frozen)]
+#[derive(Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stop the runs that have it.
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a run tells Python, and what stops it.
+struct Listener {
+    stop: Arc<AtomicBool>,
+    /// Called with the share that is done.
+    progress: Option<Py<PyAny>>,
+    called: Instant,
+    /// What Python has raised: Ctrl-C, or an exception of `progress`.
+    raised: Option<PyErr>,
+}
+
+impl Listener {
+    fn hear(&mut self, share: f64) {
+        if self.called.elapsed() < BETWEEN_CALLS || self.raised.is_some() {
+            return;
+        }
+        self.called = Instant::now();
+        let heard = Python::attach(|py| {
+            py.check_signals()?;
+            self.progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
+        });
+        if let Err(raised) = heard {
+            self.raised = Some(raised);
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What to trace.
+fn trace(names: &[String]) -> PyResult<Trace> {
+    let mut trace = Trace::default();
+    for name in names {
+        match name.as_str() {
+            "packets" => trace.packets = true,
+            "queues" => trace.queues = true,
+            other => {
+                let message = format!("no trace is called {other:?}; there is packets and queues");
+                return Err(PyValueError::new_err(message));
+            }
+        }
+    }
+    Ok(trace)
+}
+
+/// Run `document` and leave the files of `trimline run` in `out`.
+#[pyfunction]
+#[pyo3(signature = (document, out, *, threads, traces, stop, transport, progress))]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
+pub(crate) fn run(
+    py: Python<'_>,
+    document: &Document,
+    out: PathBuf,
+    threads: Option<u32>,
+    traces: Vec<String>,
+    stop: &Stop,
+    transport: Option<&Transport>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<()> {
+    let manifest = out.join("manifest.json").display().to_string();
+    let options = Options {
+        trace: trace(&traces)?,
+        // Python runs one thread at a time.
+        threads: if transport.is_some() { Some(1) } else { threads },
+        stop: Some(Arc::clone(&stop.0)),
+        command: scenario::command_line(["run".to_owned(), manifest].into_iter()),
+        ..Options::default()
+    };
+    let mut listener =
+        Listener { stop: Arc::clone(&stop.0), progress, called: Instant::now(), raised: None };
+    let ended = py.detach(|| {
+        let scenario = document.read(transport)?;
+        let mut hear = |p: &Progress| listener.hear(scenario.done(p));
+        let ran = cli::run_into(&out, &scenario, &options, &mut hear)?;
+        ran.violated.map_or(Ok(()), Err)
+    });
+    let raised = listener.raised.or_else(|| transport.and_then(Transport::take_raised));
+    match (raised, ended) {
+        (Some(raised), _) => Err(raised),
+        (None, Ok(())) => Ok(()),
+        (None, Err(error)) => Err(of_error(py, &Error::from(error))),
+    }
+}

@@ -1,0 +1,40 @@
+"""Trimline: packet-level simulation of datacenter transports.
+
+A scenario is read from TOML or built from a dict with the same keys, and run::
+
+    import trimline
+
+    scenario = trimline.Scenario.load("scenarios/first.toml")
+    result = trimline.run(scenario, seed=2)
+    result.summary["slowdown"]["p99"]
+    result.flows.to_pandas()
+
+`docs/python.md` shows more. Every key is in `docs/scenario-reference.md`, every result in
+`docs/results.md`.
+"""
+
+from ._endpoint import MS, NS, PS, SEC, US, Endpoint
+from ._result import Result
+from ._run import run, run_many
+from ._scenario import Check, Scenario
+from ._trimline import Context, Message, Packet, RunError, ScenarioError, version
+
+__all__ = [
+    "Check",
+    "Context",
+    "Endpoint",
+    "MS",
+    "Message",
+    "NS",
+    "PS",
+    "Packet",
+    "Result",
+    "RunError",
+    "SEC",
+    "Scenario",
+    "ScenarioError",
+    "US",
+    "run",
+    "run_many",
+    "version",
+]

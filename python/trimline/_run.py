@@ -1,0 +1,187 @@
+"""Runs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, Literal, Optional, Union, overload
+
+from . import _places, _trimline
+from ._result import Result
+from ._scenario import Scenario
+
+#: What can be run: a scenario, or the path of one.
+Runnable = Union[Scenario, str, "os.PathLike[str]"]
+
+
+def run(
+    scenario: Runnable,
+    *,
+    seed: Optional[int] = None,
+    threads: Optional[int] = None,
+    set: Optional[Mapping[str, Any]] = None,
+    out: Union[str, os.PathLike[str], None] = None,
+    trace: Sequence[Literal["packets", "queues"]] = (),
+    progress: bool = False,
+) -> Result:
+    """Run one scenario.
+
+    `seed` and `set` change keys of this run only: `set={"transport.initial_window": 23}`.
+    `threads` changes no result; without it as many are used as pay. `out` is a directory for the
+    files of `trimline run`, report and traces included. `progress` shows a bar (with tqdm).
+
+    Other Python threads go on meanwhile, and Ctrl-C stops the run. Raises `ScenarioError` for a
+    wrong scenario and `RunError` for a failed run. What a transport in Python raises is raised.
+    """
+    edits = dict(set or {})
+    if seed is not None:
+        edits["seed"] = seed
+    ready = _edited(scenario, edits, _places.of_call("run"))
+    with _Bar(progress, 1) as bar:
+        return _one(ready, out, threads, trace, _trimline.Stop(), bar.share)
+
+
+@overload
+def run_many(
+    scenarios: Iterable[Runnable],
+    *,
+    threads: Optional[int] = None,
+    progress: bool = False,
+    keep_errors: Literal[False] = False,
+) -> list[Result]: ...
+
+
+@overload
+def run_many(
+    scenarios: Iterable[Runnable],
+    *,
+    threads: Optional[int] = None,
+    progress: bool = False,
+    keep_errors: Literal[True],
+) -> list[Union[Result, Exception]]: ...
+
+
+def run_many(
+    scenarios: Iterable[Runnable],
+    *,
+    threads: Optional[int] = None,
+    progress: bool = False,
+    keep_errors: bool = False,
+) -> Sequence[Union[Result, Exception]]:
+    """Run many scenarios, `threads` at a time, each in one thread. Results in the same order.
+
+    Without `threads` every processor core has a run. The first error stops all runs and is raised;
+    with `keep_errors` it stands in the place of its result, and the others go on.
+    """
+    place = _places.of_call("run_many")
+    ready = [_edited(scenario, {}, place) for scenario in scenarios]
+    stop = _trimline.Stop()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    workers = threads if threads is not None else cores or 1
+    results: list[Union[Result, Exception, None]] = [None] * len(ready)
+    with _Bar(progress, len(ready)) as bar, ThreadPoolExecutor(workers) as pool:
+        running: dict[Future[Result], int] = {}
+        for n, scenario in enumerate(ready):
+            running[pool.submit(_one, scenario, None, 1, (), stop, None)] = n
+        try:
+            for done in _as_completed(running):
+                error = done.exception()
+                if error is None:
+                    results[running[done]] = done.result()
+                elif keep_errors and isinstance(error, Exception):
+                    results[running[done]] = error
+                else:
+                    raise error
+                bar.step()
+        except BaseException:
+            # Ctrl-C included: runs that have begun end at once, others do not begin.
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return [result for result in results if result is not None]
+
+
+def _as_completed(running: Iterable[Future[Result]]) -> Iterator[Future[Result]]:
+    """Each when it is done. Ctrl-C is heard meanwhile: a signal that another thread has received
+    does not end a wait without a timeout."""
+    left = set(running)
+    while left:
+        done, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
+        yield from done
+
+
+def _edited(scenario: Runnable, edits: Mapping[str, Any], place: _places.Place) -> Scenario:
+    """A copy of `scenario` with `edits`."""
+    ready = scenario.copy() if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    for path, value in edits.items():
+        ready._document.put(path, value, place)
+    return ready
+
+
+def _one(
+    scenario: Scenario,
+    out: Union[str, os.PathLike[str], None],
+    threads: Optional[int],
+    trace: Sequence[str],
+    stop: _trimline.Stop,
+    progress: Optional[Callable[[float], None]],
+) -> Result:
+    def into(dir: Path) -> None:
+        _trimline.run(
+            scenario._document,
+            dir,
+            threads=threads,
+            traces=list(trace),
+            stop=stop,
+            transport=scenario._native(),
+            progress=progress,
+        )
+
+    if out is not None:
+        into(Path(out))
+        return Result(Path(out), out=Path(out))
+    with tempfile.TemporaryDirectory(prefix="trimline-") as dir:
+        into(Path(dir))
+        return Result(Path(dir), out=None)
+
+
+class _Bar:
+    """A bar of tqdm, or none."""
+
+    def __init__(self, shown: bool, steps: int) -> None:
+        self._bar: Any = None
+        if shown:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError as missing:
+                raise ImportError(
+                    "progress=True needs tqdm: pip install 'trimline[progress]'"
+                ) from missing
+            self._bar = tqdm(total=steps, unit="run")
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    @property
+    def share(self) -> Optional[Callable[[float], None]]:
+        """To be called with the share of one run that is done."""
+        if self._bar is None:
+            return None
+
+        def show(share: float) -> None:
+            self._bar.n = round(share, 3)
+            self._bar.refresh()
+
+        return show
+
+    def step(self) -> None:
+        """One more run is done."""
+        if self._bar is not None:
+            self._bar.update()
