@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use metrics::Form;
 use scenario::Which;
-use units::{Bytes, Dur, Rate};
+use units::{Bytes, Dur, MsgKey, Rate};
 
 /// Packet-level simulation of datacenter transports.
 #[derive(Parser)]
@@ -372,8 +372,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Also write traces: packets (packets.pcapng, hops.pcapng, trace.perfetto.json), queues,
-    /// sampled (queues.parquet)
-    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    /// sampled (queues.parquet), flows@SRC:MSG, the windows, rates and round trips of a message
+    /// (flow_trace.parquet)
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = trace_kind)]
     pub(crate) trace: Vec<TraceKind>,
     /// Check the costly invariants, too
     #[arg(long)]
@@ -601,10 +602,29 @@ pub(crate) enum Departures {
     Eager,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TraceKind {
-    /// Every packet
+    /// Every packet.
     Packets,
-    /// The length of every switch queue, sampled
+    /// The length of every switch queue, sampled.
     Queues,
+    /// What the transport of this message lets it send.
+    Flow(MsgKey),
+}
+
+impl TraceKind {
+    /// The message, if it is one's.
+    pub(crate) const fn flow(&self) -> Option<MsgKey> {
+        if let Self::Flow(key) = *self { Some(key) } else { None }
+    }
+}
+
+fn trace_kind(text: &str) -> Result<TraceKind, String> {
+    match text.split_once('@') {
+        None if text == "packets" => Ok(TraceKind::Packets),
+        None if text == "queues" => Ok(TraceKind::Queues),
+        None if text == "flows" => Err("say of which message: flows@SRC:MSG".to_owned()),
+        Some(("flows", message)) => scenario::message_key(message).map(TraceKind::Flow),
+        _ => Err("packets, queues or flows@SRC:MSG".to_owned()),
+    }
 }

@@ -132,10 +132,12 @@ impl Msg {
 /// How much a transport lets a message send: its connection's numbers, where several share one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowState {
-    /// Bytes that may be in flight: a congestion window, or what has been granted and not come.
+    /// Bytes that may be in flight: a congestion window.
     pub window: Option<u64>,
-    /// Bytes in flight.
+    /// Bytes sent and not known to have arrived or to be lost.
     pub in_flight: Option<u64>,
+    /// Bytes that it may send without hearing more from its receiver: granted, pulled for.
+    pub credit: Option<u64>,
     /// The rate at which it is paced.
     pub rate: Option<Rate>,
 }

@@ -10,6 +10,7 @@
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
 //! | `packet_latency.parquet` | [`LatencyRow`] | how long packets took until they were acknowledged, with `measure.packet_latency` |
 //! | `life.parquet` | [`LifeRow`] | where the time of each message went, with `measure.life` |
+//! | `flow_trace.parquet` | [`FlowTraceRow`] | windows, rates and round trips over time, with `--trace flows@SRC:MSG` |
 //! | `queues.parquet` | [`QueueRow`] | queue lengths, sampled, with `--trace queues` |
 //! | `results.json`, `study.json` | [`StudyResults`] | what a study's rows say, with `reproduce` |
 //! | `packets.pcapng` | [`PcapngWriter`] | every packet that arrives at a host, with `--trace packets` |
@@ -22,6 +23,7 @@ mod cdf;
 mod error;
 mod flow;
 mod flow_stats;
+mod flow_trace;
 mod job;
 mod life;
 mod link;
@@ -43,6 +45,7 @@ pub use cdf::{cdf, cdf_of};
 pub use error::FileError;
 pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flows};
 pub use flow_stats::{FlowFold, Window, acked_us, fct_us, long_flow_goodputs, slowdowns};
+pub use flow_trace::{FlowTraceRow, read_flow_trace};
 pub use job::{JobRow, JobStats, Stats, fold_jobs, job_times_us, read_jobs, write_jobs};
 pub use life::{
     ByCause, CAUSES, LIFE_CAUSES, LifeCause, LifeRow, LifeStats, read_lives, write_lives,

@@ -9,6 +9,7 @@ mod axis;
 mod chart;
 mod comparison;
 mod jobs;
+mod life;
 mod number;
 mod numbers;
 mod page;

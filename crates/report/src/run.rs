@@ -11,6 +11,7 @@ use crate::ReportError;
 use crate::axis::Axis;
 use crate::chart::{Chart, Overlay};
 use crate::jobs::jobs;
+use crate::life::life;
 use crate::number::{bytes, count, number, percent};
 use crate::numbers::{bare_unit, by_row, head, measured, shown};
 use crate::page::{Tile, figure, shell, table, tiles, warnings};
@@ -26,6 +27,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         h2 { "Messages" }
         (messages(results)?)
         (traffic(summary))
+        (life(&summary.life_us))
         (jobs(results)?)
         (phases(&summary.phases))
         h2 { "Fabric" }

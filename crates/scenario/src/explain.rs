@@ -32,16 +32,20 @@ impl FromStr for Which {
         if text == "slowest" {
             return Ok(Self::Slowest);
         }
-        parse_key(text).map(Self::Message)
+        let hint = |why| format!("{why}; or `slowest`");
+        message_key(text).map(Self::Message).map_err(hint)
     }
 }
 
-/// `SRC:MSG`, as in `flows.parquet`.
-fn parse_key(text: &str) -> Result<MsgKey, String> {
+/// A message as commands name it: `SRC:MSG`, the columns of `flows.parquet`.
+///
+/// # Errors
+/// A sentence, if the text is something else.
+pub fn message_key(text: &str) -> Result<MsgKey, String> {
     let key = text.split_once(':').and_then(|(src, id)| {
         Some(MsgKey { src: HostId(src.parse().ok()?), id: MsgId(id.parse().ok()?) })
     });
-    key.ok_or_else(|| format!("`{text}` is neither `slowest` nor SRC:MSG, such as 3:0"))
+    key.ok_or_else(|| format!("`{text}` names no message: SRC:MSG, such as 3:0"))
 }
 
 /// The life of a message.

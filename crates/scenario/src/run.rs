@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
-use crate::trace::{Trace, Tracer};
+use crate::trace::{Trace, Traced, Tracer};
 
 /// Version of the engine: results of equal versions have equal digests. 8: the option of Multipath
 /// TCP has the number of an experimental one.
@@ -223,13 +223,17 @@ fn simulate_watched(
     progress: OnProgress<'_>,
 ) -> Result<Ran, Error> {
     let meter = meter(scenario);
-    let tracer = Tracer::new(options.trace, scenario, out, recorder, meter);
+    let tracer = Tracer::new(&options.trace, scenario, out, recorder, meter);
     let mut tracer = tracer.map_err(|e| unwritable(&e))?;
     let failed = Arc::clone(&tracer.failed);
     let started = clock();
     let ended = sim(scenario, options, &mut tracer, &mut while_well(progress, &failed))?;
-    let (recorder, latencies) = tracer.finish().map_err(|e| unwritable(&e))?;
-    ran(scenario, ended, recorder, latencies, started)
+    let Traced { recorder, latencies, silent } = tracer.finish().map_err(|e| unwritable(&e))?;
+    let mut ran = ran(scenario, ended, recorder, latencies, started)?;
+    ran.warnings.extend(silent.into_iter().map(|key| {
+        format!("nothing to trace of {key}: it was not sent, or its transport tells nothing")
+    }));
+    Ok(ran)
 }
 
 /// Show progress, until `over`: what cannot be written, or is known, need not be simulated.
@@ -336,6 +340,8 @@ fn sim(
     let mut config = scenario.config.clone();
     config.check = options.check;
     config.life = config.life.max(options.life);
+    config.flows.clone_from(&options.trace.flows);
+    config.rtts |= !options.trace.flows.is_empty();
     if options.heap {
         config.events = fabric::Events::Heap;
     }

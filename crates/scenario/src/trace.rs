@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use endpoint::{
-    Flags, JobRecord, Life, MessageRecord, Observer, Packet, PacketEvent, RttRecord, Stat,
+    Flags, FlowRecord, JobRecord, Life, MessageRecord, Observer, Packet, PacketEvent, RttRecord,
+    Stat,
 };
 use fabric::Link;
 use metrics::{FileError, OutputDir, PerfettoWriter, QueueRow, TableWriter};
@@ -15,23 +16,26 @@ use wire::pfc;
 
 use crate::Scenario;
 use crate::captures::Captures;
+use crate::flow_trace::FlowTracer;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::Recorder;
 
 /// What to trace. Tracing changes no result.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// Packets: `packets.pcapng`, `hops.pcapng` and `trace.perfetto.json`.
     pub packets: bool,
     /// Queues: `queues.parquet`.
     pub queues: bool,
+    /// Windows, rates and round trips of these messages: `flow_trace.parquet`.
+    pub flows: Vec<MsgKey>,
 }
 
 impl Trace {
     /// Whether anything is traced.
     #[must_use]
-    pub const fn any(self) -> bool {
-        self.packets || self.queues
+    pub const fn any(&self) -> bool {
+        self.packets || self.queues || !self.flows.is_empty()
     }
 }
 
@@ -44,12 +48,21 @@ pub(crate) struct Tracer {
     protocols: Vec<(u8, u8)>,
     packets: Option<Packets>,
     queues: Option<TableWriter<QueueRow>>,
+    flows: Option<FlowTracer>,
     /// What each queue held when it was last seen.
     held: Vec<u32>,
     /// The first thing that could not be written; nothing is written after it.
     error: Option<FileError>,
     /// Whether there is one, for the run to stop.
     pub(crate) failed: Arc<AtomicBool>,
+}
+
+/// What a traced run leaves beside the files of its traces.
+pub(crate) struct Traced {
+    pub(crate) recorder: Recorder,
+    pub(crate) latencies: Option<Latencies>,
+    /// Messages that were to be traced, and of which there is nothing to say.
+    pub(crate) silent: Vec<MsgKey>,
 }
 
 /// The files of `--trace packets`.
@@ -78,7 +91,7 @@ impl Tracer {
     /// Start the files of `trace` in `out`; without `out` there are none. With `meter`, time
     /// packets.
     pub(crate) fn new(
-        trace: Trace,
+        trace: &Trace,
         scenario: &Scenario,
         out: Option<&OutputDir>,
         recorder: Recorder,
@@ -92,19 +105,24 @@ impl Tracer {
             Some(out) => Some(TableWriter::new(out.file("queues.parquet")?)?),
             None => None,
         };
-        let held = vec![0; links.len()];
+        let flows = out.filter(|_| !trace.flows.is_empty());
+        let keeps_rtts = scenario.measure().rtt;
+        let flows = flows.map(|out| FlowTracer::new(&trace.flows, keeps_rtts, out)).transpose()?;
+        let (held, error) = (vec![0; links.len()], None);
         let failed = recorder.failed();
-        Ok(Self { recorder, meter, links, protocols, packets, queues, held, error: None, failed })
+        Ok(Self { recorder, meter, links, protocols, packets, queues, flows, held, error, failed })
     }
 
     /// Complete the files, or say what could not be written.
-    pub(crate) fn finish(self) -> Result<(Recorder, Option<Latencies>), FileError> {
+    pub(crate) fn finish(self) -> Result<Traced, FileError> {
         if let Some(error) = self.error {
             return Err(error);
         }
         self.packets.map_or(Ok(()), Packets::finish)?;
         self.queues.map_or(Ok(()), TableWriter::finish)?;
-        Ok((self.recorder, self.meter.map(LatencyMeter::finish)))
+        let silent = self.flows.map_or(Ok(Vec::new()), FlowTracer::finish)?;
+        let latencies = self.meter.map(LatencyMeter::finish);
+        Ok(Traced { recorder: self.recorder, latencies, silent })
     }
 
     fn attempt(&mut self, write: impl FnOnce(&mut Self) -> Result<(), FileError>) {
@@ -187,7 +205,14 @@ impl Observer for Tracer {
     }
 
     fn rtt(&mut self, record: &RttRecord) {
-        self.recorder.rtt(record);
+        let keeps = self.flows.as_mut().is_none_or(|flows| flows.rtt(record));
+        if keeps {
+            self.recorder.rtt(record);
+        }
+    }
+
+    fn flow(&mut self, record: &FlowRecord) {
+        self.flows.iter_mut().for_each(|flows| flows.state(record));
     }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {

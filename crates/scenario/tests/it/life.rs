@@ -19,8 +19,9 @@ fn parse(text: &str, dir: &Path, sets: &[&str]) -> Option<Scenario> {
     Scenario::parse("life.toml", text, dir, &sets).ok()
 }
 
+/// With several partitions, if messages are not followed.
 fn run(scenario: &Scenario) -> Simulated {
-    let options = Options { threads: Some(1), ..Options::default() };
+    let options = Options { threads: Some(3), ..Options::default() };
     simulate(scenario, &options, &mut |_| ()).unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
@@ -92,6 +93,92 @@ fn drawn_lives_sum_up_and_following_them_changes_nothing() {
         CAUSES.iter().zip(seen).filter(|(_, seen)| !seen).map(|(cause, _)| cause.name).collect();
     assert!(followed > 1000 || count < 60, "{followed}");
     assert!(missing.is_empty() || count < 60, "nothing spent time on {missing:?}");
+}
+
+/// Random messages among 16 hosts, sizes as of a published workload, over two spines, one link to
+/// which loses packets and another is down for a while.
+fn large(queue: &str, mode: &str, transport: &str, messages: u64) -> String {
+    // There are 19835 in 5 ms.
+    let to = 100 + messages * 257 / 1000;
+    format!(
+        "name = \"life\"\nseed = 1\nrouting = {{ mode = \"{mode}\", reroute_after = \"100us\" }}\n\
+         [topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
+         link_rate = \"10Gbps\"\nuplink_rate = \"20Gbps\"\nlink_delay = \"1us\"\n\
+         [queue]\n{queue}\n[transport]\n{transport}\n\
+         [[traffic]]\nkind = \"poisson\"\ndistribution = \"google-rpc\"\nload = 0.5\n\
+         [[fault]]\nat = \"10us\"\nlink = \"tor 1 -> agg 0\"\naction = \"loss\"\nprobability = 0.001\n\
+         [[fault]]\nat = \"50us\"\nuntil = \"300us\"\nlink = \"tor 2 -> agg 1\"\naction = \"down\"\n\
+         [measure]\nlife = true\nto = \"{to}us\"\n"
+    )
+}
+
+/// Each transport that is published, over switches of its kind.
+const TRANSPORTS: [(&str, &str, &str, &str); 10] = [
+    ("NDP", TRIMMING, "permute", NDP),
+    ("NewReno", SHORT_QUEUES, "ecmp", NEWRENO),
+    ("DCTCP", MARKING, "ecmp", DCTCP),
+    ("MPTCP", SHORT_QUEUES, "ecmp", MPTCP),
+    ("Homa", PRIORITIES, "random", HOMA),
+    ("DCQCN with PFC", LOSSLESS, "ecmp", DCQCN),
+    ("TIMELY with PFC", LOSSLESS, "ecmp", TIMELY),
+    ("Swift", LOSSLESS, "ecmp", SWIFT),
+    ("pHost", SHORT_QUEUES, "random", PHOST),
+    ("pFabric", PFABRIC_QUEUES, "ecmp", PFABRIC),
+];
+
+const SHORT_QUEUES: &str = "kind = \"drop-tail\"\ncapacity = \"30 packets\"";
+const MARKING: &str =
+    "kind = \"drop-tail\"\ncapacity = \"60 packets\"\necn_threshold = \"20 packets\"";
+const PRIORITIES: &str = "kind = \"priority\"\nclass = [\
+    { class = 0, kind = \"drop-tail\", capacity = \"60KB\" }, \
+    { class = 1, kind = \"drop-tail\", capacity = \"60KB\" }, \
+    { class = 2, kind = \"drop-tail\", capacity = \"60KB\" }, \
+    { class = 3, kind = \"drop-tail\", capacity = \"60KB\" }, \
+    { class = 4, kind = \"drop-tail\", capacity = \"60KB\" }, \
+    { class = 5, kind = \"drop-tail\", capacity = \"60KB\" }, \
+    { class = 6, kind = \"drop-tail\", capacity = \"60KB\" }, \
+    { class = 7, kind = \"drop-tail\", capacity = \"60KB\" }]";
+const LOSSLESS: &str = "kind = \"lossless\"\nbuffer = \"200KB\"\nreserve = \"0B\"\nalpha = 0.125\n\
+    headroom = \"auto\"\nheadroom_beside = true\nresume_offset = \"2KB\"\nlossless = [0]\n\
+    control_class = 7\nschedule = \"strict\"\n\
+    ecn = { min = \"5KB\", max = \"20KB\", probability = 0.5, at = \"arrival\" }";
+const PFABRIC_QUEUES: &str = "kind = \"pfabric\"\ncapacity = \"36KB\"";
+
+const NEWRENO: &str = "kind = \"tcp\"\nrule = \"newreno\"\nrecovery = \"newreno\"\necn = false\n\
+    preset = \"linux-datacenter\"\nmss = \"1460B\"\nrto_initial = \"2ms\"\nrto_min = \"1ms\"";
+const DCTCP: &str = "kind = \"tcp\"\nrule = \"dctcp\"\nrecovery = \"sack\"\necn = true\n\
+    preset = \"linux-datacenter\"\nmss = \"1460B\"\nrto_initial = \"2ms\"\nrto_min = \"1ms\"";
+const MPTCP: &str = "kind = \"mptcp\"\nphases = \"multipath\"\npreset = \"linux\"\n\
+    mss = \"1460B\"\nrto_initial = \"2ms\"\nrto_min = \"1ms\"";
+const HOMA: &str = "kind = \"homa\"\npreset = \"paper\"\nworkload = \"homa-w1\"\n\
+    unscheduled_priorities = 7";
+const DCQCN: &str = "kind = \"rdma\"\nrule = \"dcqcn\"\npreset = \"paper\"\npayload = \"1000B\"";
+const TIMELY: &str = "kind = \"rdma\"\nrule = \"timely\"\npreset = \"paper\"\n\
+    segment = \"16KB\"\npayload = \"1000B\"";
+const SWIFT: &str = "kind = \"rdma\"\nrule = \"swift\"\npreset = \"paper\"\npayload = \"1000B\"";
+const PHOST: &str = "kind = \"phost\"\npreset = \"ndp-paper\"\npayload = \"1460B\"";
+const PFABRIC: &str = "kind = \"pfabric\"\npreset = \"paper\"\npayload = \"1460B\"";
+
+/// A hundred thousand messages by each transport with `TRIMLINE_LIFE=100000`.
+#[test]
+fn lives_sum_up_whatever_the_transport() {
+    let messages = std::env::var("TRIMLINE_LIFE").map_or(1000, |n| n.parse().unwrap());
+    for (name, queue, mode, transport) in TRANSPORTS {
+        let text = large(queue, mode, transport, messages);
+        let scenario = Scenario::parse("life.toml", &text, Path::new(""), &[]);
+        let run = run(&scenario.unwrap_or_else(|e| panic!("{name}: {}", e.render(false))));
+        sums(&run, name);
+        let all = run.lives.len() as u64;
+        assert!(all >= messages, "{name}: {all}");
+        let mut means: Vec<(&str, f64)> = (CAUSES.iter().enumerate())
+            .map(|(n, cause)| (cause.name, run.lives.iter().map(|row| row.spent[n].0).sum::<u64>()))
+            .map(|(name, sum)| (name, sum as f64 / all as f64 / 1e6))
+            .collect();
+        means.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let means: Vec<String> =
+            means[..4].iter().map(|(cause, us)| format!("{cause} {us:.1} us")).collect();
+        println!("{name}: {all} messages, {:.1} s; {}", run.wall_s, means.join(", "));
+    }
 }
 
 /// A star, whose links take 0.8 ns a byte and 1 us.
