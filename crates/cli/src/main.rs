@@ -4,7 +4,9 @@ mod args;
 mod bench;
 mod check;
 mod compare;
+mod comparison;
 mod html;
+mod jobs;
 mod list;
 mod p4;
 mod progress;
@@ -18,6 +20,7 @@ mod sweep;
 mod switch;
 mod table;
 mod testbed;
+mod workers;
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};

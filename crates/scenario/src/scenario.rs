@@ -19,6 +19,7 @@ use crate::reader::Reader;
 use crate::routing::Mode;
 use crate::traffic::Traffic;
 use crate::transport::{Around, Transports};
+use crate::variant::{self, Variant};
 use crate::{
     buffer, fault, files, host, lossless, packet_lifetime, queue, routing, topology, traffic,
     transport,
@@ -96,19 +97,20 @@ impl Scenario {
         edits: &[String],
         on_reading: OnReading<'_>,
     ) -> Result<Self, Diagnostic> {
-        let name = path.display().to_string();
-        let text = files::read_text(path).map_err(|why| {
-            Diagnostic::new(format!("cannot read {name}: {why}"))
-                .hint("give the path of a scenario, for example scenarios/first.toml")
-        })?;
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let (name, text) = text_of(path)?;
         let dir = path.parent().unwrap_or(Path::new(""));
-        if path.extension().is_some_and(|e| e == "json") {
-            let text = of_manifest(&name, &text)?;
-            let name = format!("{name} (resolved scenario)");
-            return Self::parse_telling(&name, &text, (dir, on_reading), edits);
-        }
         Self::parse_telling(&name, &text, (dir, on_reading), edits)
+    }
+
+    /// The `name` of the scenario file `path`, or of a manifest, and its `[[variant]]` tables.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the first thing that is wrong in these.
+    pub fn name_and_variants(path: &Path) -> Result<(String, Vec<Variant>), Diagnostic> {
+        let (name, text) = text_of(path)?;
+        let document = Document::parse(&name, &text)?;
+        let mut root = Reader::new(&document.root, &document.root.at, "the scenario")?;
+        Ok((root.need("name")?, variant::read(&mut root)?))
     }
 
     /// The same for a text; `name` is what messages call it, and paths inside are relative to
@@ -178,6 +180,18 @@ impl Scenario {
     #[must_use]
     pub fn resolved(&self) -> &toml::Table {
         &self.resolved
+    }
+
+    /// What tells this scenario from others, its seed left out: a fingerprint of
+    /// [`resolved`](Self::resolved), which holds one of the text of each file that it names. The
+    /// order in which keys are written is no matter, nor is a default that is spelled out.
+    #[must_use]
+    pub fn identity(&self) -> u128 {
+        let mut resolved = self.resolved.clone();
+        resolved.remove("seed");
+        // A table of texts, numbers and tables: this cannot fail. JSON has its keys in order.
+        let canonical = serde_json::to_value(resolved).unwrap_or_default();
+        files::fingerprint_128(canonical.to_string().as_bytes())
     }
 
     /// The base round-trip time between the hosts that are farthest apart.
@@ -377,8 +391,10 @@ impl<'d> Tables<'d> {
             return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
         }
         let (measure, fault) = (root.table_or_empty("measure")?, root.tables("fault")?);
-        // For `trimline sweep`; it says nothing of a single run.
+        // These two are for `trimline sweep` and `trimline compare`; they say nothing of a single
+        // run.
         let sweep = root.node("sweep");
+        variant::read(root)?;
         Ok(Self {
             routing,
             topology,
@@ -431,6 +447,21 @@ fn required<'d>(root: &mut Reader<'d>, key: &'static str, example: &str) -> Chec
 
 fn no_section(root: &Reader<'_>, key: &'static str, example: &str) -> Diagnostic {
     root.missing(key, &format!("add a table `[{key}]` with `{example}` or another"))
+}
+
+/// The text of the scenario at `path`, and what messages call it.
+fn text_of(path: &Path) -> Checked<(String, String)> {
+    let name = path.display().to_string();
+    let text = files::read_text(path).map_err(|why| {
+        Diagnostic::new(format!("cannot read {name}: {why}"))
+            .hint("give the path of a scenario, for example scenarios/first.toml")
+    })?;
+    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+    if path.extension().is_some_and(|e| e == "json") {
+        let text = of_manifest(&name, &text)?;
+        return Ok((format!("{name} (resolved scenario)"), text));
+    }
+    Ok((name, text))
 }
 
 /// The scenario inside a manifest, as TOML.
