@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use metrics::Form;
 use scenario::Which;
+use study::Seeds;
 use units::{Bytes, Dur, MsgKey, Rate};
 
 /// Packet-level simulation of datacenter transports.
@@ -411,14 +412,28 @@ pub(crate) struct Explain {
 
 #[derive(Args)]
 pub(crate) struct Compare {
-    /// The scenarios (TOML), or `sim testbed FILE`
+    /// The scenarios (TOML), or `sim testbed FILE`; one with `[[variant]]` tables stands for these
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) edits: Edits,
-    /// Where the result files go, one directory per scenario
-    #[arg(long, value_name = "DIR", default_value = "out/compare")]
-    pub(crate) out: PathBuf,
+    /// Run each scenario with all of these seeds, 1-10 or 1-5,8, and say what differs by more than
+    /// chance
+    #[arg(long, value_name = "RANGES", conflicts_with = "seed")]
+    pub(crate) seeds: Option<Seeds>,
+    /// With --seeds: compare this metric, or formula over metrics (may be repeated) [default:
+    /// completion times, slowdown, goodput, timeouts]
+    #[arg(long = "metric", value_name = "METRIC", requires = "seeds")]
+    pub(crate) metrics: Vec<String>,
+    /// With --seeds: the scenario or variant that others are compared with [default: the first]
+    #[arg(long, value_name = "NAME", requires = "seeds")]
+    pub(crate) baseline: Option<String>,
+    /// Where the result files go, one directory per scenario [default: out/compare, with --seeds
+    /// out/comparison]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
 }
 
 #[derive(Args)]
@@ -428,6 +443,13 @@ pub(crate) struct Sweep {
     /// Change a value of the scenario in every run, for example --set transport.initial_window=23
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) sets: Vec<String>,
+    /// Seeds in place of those of the file: 1-10 or 1-5,8
+    #[arg(long, value_name = "RANGES")]
+    pub(crate) seeds: Option<Seeds>,
+    /// Add seeds to a point until half of each of its intervals is at most this share of the value,
+    /// such as 5%, or there are no more; ten at least
+    #[arg(long, value_name = "PERCENT", value_parser = study::share, conflicts_with = "phases")]
+    pub(crate) until: Option<f64>,
     /// Draw ties, clocks and jitter once for all seeds, then again for the first one, and name what
     /// that moves by more than single seeds differ
     #[arg(long)]
@@ -435,9 +457,60 @@ pub(crate) struct Sweep {
     /// Where the result files go [default: out/sweep/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Runs that go on at once; no effect on results [default: all cores]
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
+
+/// How the jobs of a sweep or a comparison are run.
+#[derive(Args)]
+pub(crate) struct Jobs {
+    /// Runs that go on at once, a process each; no effect on results [default: all cores]
     #[arg(long, value_name = "N", value_parser = thread_count())]
     pub(crate) threads: Option<u32>,
+    /// Keep the messages of each run: flows.parquet in its directory
+    #[arg(long)]
+    pub(crate) flows: bool,
+    /// Run nothing: show the results that there are, and say which are missing
+    #[arg(long)]
+    pub(crate) collect: bool,
+    /// Run nothing: write a script that runs what is left of the jobs on a cluster
+    #[arg(long, value_enum, value_name = "SCHEDULER", conflicts_with = "collect")]
+    pub(crate) emit: Option<Scheduler>,
+    /// Run nothing: list the jobs with their directories
+    #[arg(long, conflicts_with_all = ["collect", "emit"])]
+    pub(crate) list_jobs: bool,
+    /// With --list-jobs: print a JSON list, with the command that runs each
+    #[arg(long, requires = "list_jobs")]
+    pub(crate) json: bool,
+    /// Run only the jobs of these numbers, into their directories, and show no results
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["collect", "emit", "list_jobs"])]
+    pub(crate) job: Vec<usize>,
+    /// Be the worker process of another one: run the job with so many threads
+    #[arg(long, value_name = "N", hide = true, requires = "job")]
+    pub(crate) worker: Option<u32>,
+}
+
+impl Jobs {
+    /// The first option that is there, if one is.
+    pub(crate) fn first(&self) -> Option<&'static str> {
+        let options = [
+            (self.threads.is_some(), "--threads"),
+            (self.flows, "--flows"),
+            (self.collect, "--collect"),
+            (self.emit.is_some(), "--emit"),
+            (self.list_jobs, "--list-jobs"),
+            (!self.job.is_empty(), "--job"),
+        ];
+        options.into_iter().find_map(|(is_there, option)| is_there.then_some(option))
+    }
+}
+
+/// What runs jobs on a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scheduler {
+    /// A script for sbatch: an array of jobs
+    Slurm,
 }
 
 #[derive(Args)]

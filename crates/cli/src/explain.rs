@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use metrics::{CAUSES, LifeCause};
-use scenario::{Explained, Options, Scenario, Step, command_line};
+use scenario::{Explained, Options, Scenario, Step};
 use units::{Dur, Time};
 
 use crate::progress::Bar;
-use crate::{Ended, args, say};
+use crate::{Ended, args, own_command_line, say};
 
 /// Of a longer life so many lines at either end are printed.
 const ENDS: usize = 20;
@@ -16,7 +16,7 @@ const ENDS: usize = 20;
 pub(crate) fn explain(args: &args::Explain, progress: args::Progress) -> Ended {
     let file = scenario_of(&args.file);
     let scenario = Scenario::load(&file, &args.edits.all())?;
-    let options = Options { command: command_line(std::env::args().skip(1)), ..Options::default() };
+    let options = Options { command: own_command_line(), ..Options::default() };
     let mut bar = Bar::reading(progress, &file.display().to_string());
     bar.running(&scenario);
     let explained =

@@ -82,7 +82,8 @@ fn per_packet(costs: &[Cost]) -> String {
 /// that name is up.
 pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
     let scenario = Scenario::load(file, &args.edits.all())?;
-    let dirs: [PathBuf; 2] = ["sim", "testbed"].map(|of| args.out.join(of));
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out/compare"));
+    let dirs: [PathBuf; 2] = ["sim", "testbed"].map(|of| out.join(of));
     let name = name(None, file);
     let options = Options { command: own_command_line(), ..Options::default() };
     let mine = testbed::up(&scenario, &name).map(|_| ());
@@ -99,8 +100,8 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
         print_warnings(&named.collect::<Vec<_>>());
     }
     let printed = say(side_by_side(&sim, &real))
-        .and_then(|()| say(format_args!("results: {}", args.out.display())));
-    said(printed, &args.out);
+        .and_then(|()| say(format_args!("results: {}", out.display())));
+    said(printed, &out);
     Ok(())
 }
 

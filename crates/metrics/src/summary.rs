@@ -257,6 +257,25 @@ pub struct SizeBucket {
     pub p99: Option<f64>,
 }
 
+/// The sizes of `from <= size < to` in words: `< 10 KB`, `1–10 MB`.
+#[must_use]
+pub fn size_range(from: u64, to: Option<u64>) -> String {
+    let short = |n: u64| match n {
+        1_000_000.. => format!("{} MB", n / 1_000_000),
+        _ => format!("{} KB", n / 1_000),
+    };
+    match (from, to) {
+        (0, Some(to)) => format!("< {}", short(to)),
+        (from, Some(to)) => {
+            let (from, to) = (short(from), short(to));
+            let (amount, unit) = from.split_once(' ').unwrap_or((&from, ""));
+            let amount = if to.ends_with(unit) { amount } else { &from };
+            format!("{amount}–{to}")
+        }
+        (from, None) => format!("≥ {}", short(from)),
+    }
+}
+
 /// The measurement window and what it left behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {

@@ -408,7 +408,8 @@ pub(crate) fn write(
 }
 
 /// What was run, and how to run it again.
-fn manifest(scenario: &Scenario, options: &Options) -> Manifest {
+#[must_use]
+pub fn manifest(scenario: &Scenario, options: &Options) -> Manifest {
     // A table of texts, numbers and tables: this cannot fail.
     let resolved = serde_json::to_value(scenario.resolved()).unwrap_or_default();
     Manifest::new(resolved, scenario.seed, VERSION, COMMIT, ENGINE_VERSION, &options.command)
