@@ -30,6 +30,33 @@ fn files(dir: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_first_scenario_is_written_once_and_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = trimline(dir.path(), &["init", "my.toml", "--transport", "dctcp"]);
+    assert!(text(&said.stdout).contains("trimline run my.toml"), "{said:?}");
+    let scenario = std::fs::read_to_string(dir.path().join("my.toml")).unwrap();
+    assert!(scenario.contains("rule = \"dctcp\"") && scenario.contains("leaf-spine"), "{scenario}");
+    trimline(dir.path(), &["run", "my.toml"]);
+    let mut again = Command::cargo_bin("trimline").unwrap();
+    let again = again.current_dir(dir.path()).args(["init", "my.toml"]).output().unwrap();
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
+    assert!(text(&again.stderr).contains("it is there already"), "{again:?}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("my.toml")).unwrap(), scenario);
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = text(&trimline(dir.path(), &["completions", "bash"]).stdout);
+    trimline(dir.path(), &["man", "pages"]);
+    for command in ["run", "sweep", "testbed", "init"] {
+        assert!(script.contains(&format!("trimline__subcmd__{command}")), "{command}");
+        let page = dir.path().join(format!("pages/trimline-{command}.1"));
+        assert!(std::fs::read_to_string(page).unwrap().contains(".TH"), "{command}");
+    }
+}
+
+#[test]
 fn run_leaves_its_files_and_says_where() {
     let dir = tempfile::tempdir().unwrap();
     let output = trimline(dir.path(), &["run", &scenario("first.toml"), "--seed", "5"]);
