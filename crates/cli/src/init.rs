@@ -127,7 +127,7 @@ mss = "1460B"
 kind = "lossless"           # switches pause their neighbours before they lose packets
 preset = "hpcc"
 headroom = "auto"           # for what comes after a pause was asked for
-ecn = { min = "5KB", max = "200KB", probability = 0.01 }
+ecn = { min = "5KB", max = "200KB", probability = 0.01, at = "departure" }
 
 [routing]
 mode = "ecmp"               # a queue pair takes one of the paths
