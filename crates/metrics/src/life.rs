@@ -280,6 +280,17 @@ mod tests {
         assert!(read.iter().copied().eq((0..=200).map(row)));
     }
 
+    /// The page that explains the causes has these words.
+    #[test]
+    fn the_page_has_every_cause() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explain.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for LifeCause { name, about } in CAUSES {
+            let line = format!("| `{name}` | {about} |");
+            assert!(page.contains(&line), "docs/explain.md has no line\n{line}");
+        }
+    }
+
     #[test]
     fn the_longest_row_can_be_packed() {
         let spent = [Dur(i64::MAX as u64); LIFE_CAUSES];

@@ -382,7 +382,7 @@ pub(crate) fn write(
     if !ran.recorded.jobs.is_empty() {
         metrics::write_jobs(out.file("jobs.parquet")?, &ran.recorded.jobs)?;
     }
-    if scenario.measure.life {
+    if scenario.measure.life && !ran.recorded.lives.is_empty() {
         metrics::write_lives(out.file("life.parquet")?, &ran.recorded.lives)?;
     }
     series.write(out.file("series.parquet")?)?;
