@@ -195,8 +195,8 @@ pub(crate) fn follow(
 
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
 /// for, `flows.parquet`, `jobs.parquet` if there are jobs, `series.parquet`, `links.parquet`,
-/// `packet_latency.parquet` and `life.parquet` if the scenario asks for them, `summary.json`, `manifest.json`. Of many
-/// messages only some are in memory at once.
+/// `packet_latency.parquet` and `life.parquet` if the scenario asks for them, `summary.json`,
+/// `manifest.json`. Of many messages only some are in memory at once.
 ///
 /// # Errors
 /// An impossible fabric, or a file that cannot be written. After a violated invariant the files are

@@ -1,8 +1,8 @@
 //! `measure.life`: where the time of messages went sums up to their completion times, and following
 //! them changes nothing.
 //!
-//! `TRIMLINE_SWARM=1000` draws a thousand scenarios, `TRIMLINE_LIFE=100000` sends a hundred thousand
-//! messages by each transport.
+//! `TRIMLINE_SWARM=1000` draws a thousand scenarios, `TRIMLINE_LIFE=100000` sends a hundred
+//! thousand messages by each transport.
 
 use std::collections::BTreeMap;
 use std::path::Path;
