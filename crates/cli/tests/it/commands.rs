@@ -92,13 +92,13 @@ fn a_life_is_that_of_the_run_and_its_causes_sum_up() {
     assert!(page.contains("Where the time went"));
 
     let of_run = trimline(dir.path(), &["explain", "run"]);
-    let of_file = trimline(dir.path(), &[&["explain", &file, "slowest"][..], &short].concat());
+    let of_file = trimline(dir.path(), &[&["explain", &file, "max"][..], &short].concat());
     let (of_run, of_file) = (text(&of_run.stdout), text(&of_file.stdout));
     assert!(of_run.starts_with("message ") && of_run == of_file, "{of_run}\n{of_file}");
     let sums: Vec<&str> = of_run.split("\n\n").last().unwrap().lines().collect();
     let (fct, causes) = sums.split_last().unwrap();
     assert!(fct.starts_with("completion time") && causes.len() > 3, "{of_run}");
-    assert_eq!(picoseconds(fct), causes.iter().map(|line| picoseconds(line)).sum());
+    assert_eq!(picoseconds(fct), causes.iter().map(|line| picoseconds(line)).sum::<u64>());
 }
 
 #[test]
