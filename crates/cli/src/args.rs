@@ -429,8 +429,8 @@ pub(crate) struct Check {
 pub(crate) struct Explain {
     /// The scenario (TOML), the output directory of an earlier run, or its manifest.json
     pub(crate) file: PathBuf,
-    /// Which message: SRC:MSG as in flows.parquet, or `slowest`
-    #[arg(value_name = "MSG", default_value = "slowest")]
+    /// Which message: SRC:MSG as in flows.parquet, or `max`, the one that took the longest
+    #[arg(value_name = "MSG", default_value = "max")]
     pub(crate) message: Which,
     #[command(flatten)]
     pub(crate) edits: Edits,

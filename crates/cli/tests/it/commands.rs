@@ -101,6 +101,33 @@ fn the_manifest_s_command_and_the_manifest_itself_repeat_the_run() {
     }
 }
 
+/// What a line of a life says, in picoseconds: the number before " us".
+fn picoseconds(line: &str) -> u64 {
+    let number = line.split(" us").next().unwrap().rsplit(' ').next().unwrap();
+    number.replace('.', "").parse().unwrap_or_else(|e| panic!("{line:?}: {e}"))
+}
+
+#[test]
+fn a_life_is_that_of_the_run_and_its_causes_sum_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, short) = (scenario("first.toml"), ["--set", "measure.to=2ms"]);
+    let run = ["run", &file, "--out", "run", "--set", "measure.life=true"];
+    let run = trimline(dir.path(), &[&run[..], &short].concat());
+    assert!(run.status.success(), "{run:?}");
+    assert!(dir.path().join("run/life.parquet").exists());
+    let page = std::fs::read_to_string(dir.path().join("run/report.html")).unwrap();
+    assert!(page.contains("Where the time went"));
+
+    let of_run = trimline(dir.path(), &["explain", "run"]);
+    let of_file = trimline(dir.path(), &[&["explain", &file, "max"][..], &short].concat());
+    let (of_run, of_file) = (text(&of_run.stdout), text(&of_file.stdout));
+    assert!(of_run.starts_with("message ") && of_run == of_file, "{of_run}\n{of_file}");
+    let sums: Vec<&str> = of_run.split("\n\n").last().unwrap().lines().collect();
+    let (fct, causes) = sums.split_last().unwrap();
+    assert!(fct.starts_with("completion time") && causes.len() > 3, "{of_run}");
+    assert_eq!(picoseconds(fct), causes.iter().map(|line| picoseconds(line)).sum::<u64>());
+}
+
 #[test]
 fn threads_change_nothing_and_are_not_in_the_repeat_command_unless_asked_for() {
     let dir = tempfile::tempdir().unwrap();

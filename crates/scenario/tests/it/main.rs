@@ -14,6 +14,7 @@ mod digest;
 mod drawn;
 mod fast;
 mod faults;
+mod flow_trace;
 mod golden;
 mod homa_incast;
 mod homa_tr;
