@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use metrics::FileError;
 use scenario::{Diagnostic, ENGINE_VERSION, Error, command_line, quoted};
 use serde::Serialize;
-use study::{Engine, JobEnd, Jobs, Options, Outcome, Plan, RunJobs, Seeding};
+use study::{About, Engine, JobEnd, Jobs, Options, Outcome, Plan, RunJobs, Seeding};
 
 use crate::progress::RunsBar;
 use crate::workers::{self, Workers};
@@ -233,7 +233,7 @@ impl<'p> Batch<'p> {
     }
 
     fn listed(&self, number: usize, program: &str) -> Option<Listed> {
-        let (seed, axes, repeat) = self.jobs.about(number)?;
+        let About { seed, axes, command: repeat } = self.jobs.about(number)?;
         let own = ["--job".to_owned(), number.to_string()];
         let command = std::iter::once(program.to_owned()).chain(self.command.iter().cloned());
         Some(Listed {

@@ -60,10 +60,20 @@ impl Finished {
     }
 }
 
+/// What a job is.
+pub struct About<'j> {
+    /// Its seed.
+    pub seed: u64,
+    /// The name of each axis, and where the job is on it.
+    pub axes: Vec<(&'j str, &'j str)>,
+    /// The command that repeats it alone.
+    pub command: String,
+}
+
 /// What became of a job.
 pub enum JobEnd {
     /// It was run.
-    Finished(Finished),
+    Finished(Box<Finished>),
     /// It failed, and why.
     Failed(String),
     /// It was not run.
@@ -102,15 +112,14 @@ impl<'p> Jobs<'p> {
         self.plan.job(number).map(label).unwrap_or_default()
     }
 
-    /// The seed of the job of this number, the values of its axes, and the command that repeats it
-    /// alone.
+    /// What the job of this number is.
     #[must_use]
-    pub fn about(&self, number: usize) -> Option<(u64, Vec<(&str, &str)>, String)> {
+    pub fn about(&self, number: usize) -> Option<About<'_>> {
         let job = self.plan.job(number)?;
-        let mut at = job.run.values(&job.point);
+        let mut axes = job.run.values(&job.point);
         // Of a comparison: the runs themselves.
-        at.extend(at.is_empty().then(|| (VARIANT, job.run.id.as_str())));
-        Some((job.seed, at, job.command()))
+        axes.extend(axes.is_empty().then_some((VARIANT, job.run.id.as_str())));
+        Some(About { seed: job.seed, axes, command: job.command() })
     }
 
     /// The name of the directory of the job of this number.
@@ -128,8 +137,8 @@ impl<'p> Jobs<'p> {
 
     /// What the job of this number has left, if it was run.
     #[must_use]
-    pub fn finished(&self, number: usize) -> Option<Finished> {
-        self.finished_in(&self.dir(number))
+    pub fn finished(&self, number: usize) -> Option<Box<Finished>> {
+        self.finished_in(&self.dir(number)).map(Box::new)
     }
 
     fn finished_in(&self, dir: &Path) -> Option<Finished> {

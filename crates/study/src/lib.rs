@@ -31,7 +31,7 @@ mod sweep;
 mod variant;
 
 pub use comparison::{Comparison, What};
-pub use job::{Finished, JobEnd, Jobs};
+pub use job::{About, Finished, JobEnd, Jobs};
 pub use plan::Plan;
 pub use record::{Left, Record};
 pub use reproduce::{Engine, Options, Outcome, RunJobs, Seeding, Step, run};

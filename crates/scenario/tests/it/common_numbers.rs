@@ -67,9 +67,9 @@ fn traffic_is_drawn_alike_for_every_transport() {
     for (traffic, least) in TRAFFIC {
         let first = submitted(&scenario(traffic, 0, 7));
         assert!(first.len() >= least, "{traffic}: {}", first.len());
-        for transport in 1..TRANSPORTS.len() {
+        for (transport, (about, _, _)) in TRANSPORTS.iter().enumerate().skip(1) {
             let other = submitted(&scenario(traffic, transport, 7));
-            assert!(first == other, "{traffic}\nunder {}", TRANSPORTS[transport].0);
+            assert!(first == other, "{traffic}\nunder {about}");
         }
         assert_ne!(first, submitted(&scenario(traffic, 0, 8)), "{traffic}: of another seed");
     }
