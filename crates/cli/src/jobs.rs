@@ -39,7 +39,7 @@ pub(crate) struct Done<'p> {
     asked: usize,
 }
 
-/// The jobs without results, of so many.
+/// The jobs without results, and how many jobs there are.
 pub(crate) struct NoResults {
     of: usize,
     jobs: Vec<Missing>,

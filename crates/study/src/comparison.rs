@@ -179,7 +179,7 @@ fn subjects(files: &[PathBuf]) -> Checked<Vec<Subject>> {
         let all = alone.into_iter().chain(named);
         subjects.extend(all.map(|(label, variant)| Subject { label, file: file.clone(), variant }));
     }
-    // Two of one name are told apart by their files, two of one file by numbers.
+    // Where names are equal, files are added, and where these are equal, numbers.
     let again = |subjects: &[Subject]| -> Vec<bool> {
         let count = |label: &str| subjects.iter().filter(|other| other.label == label).count();
         subjects.iter().map(|subject| count(&subject.label) > 1).collect()
@@ -253,7 +253,7 @@ impl Measured<'_> {
         self.values.iter().flat_map(BTreeMap::values).any(|value| *value != 0.0)
     }
 
-    /// One of so many `sentences` for each run but the first.
+    /// A difference for each run but the first, of `sentences` in all.
     fn compared(&self, sentences: u32) -> Compared {
         let first = &self.values[0];
         let difference =

@@ -1,7 +1,7 @@
 //! A job of a plan in a directory of its own: a scenario with a seed, run once. Its directory is
 //! complete or not there, so that a plan that was interrupted goes on where it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -150,8 +150,11 @@ impl<'p> Jobs<'p> {
     /// are of each.
     #[must_use]
     pub fn of_other_engines(&self) -> BTreeMap<u32, usize> {
+        let own: BTreeSet<String> = (0..self.count()).map(|number| self.name(number)).collect();
         let mut versions = BTreeMap::new();
-        for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+        let entries = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let is_own = |name: &str| own.contains(name);
+        for entry in entries.filter(|e| !e.file_name().to_str().is_some_and(is_own)) {
             let manifest = Manifest::read(&entry.path().join("manifest.json")).ok();
             let engine = manifest.map(|manifest| manifest.versions.engine);
             if let Some(engine) = engine.filter(|engine| *engine != ENGINE_VERSION) {
@@ -161,8 +164,8 @@ impl<'p> Jobs<'p> {
         versions
     }
 
-    /// Run the job of this number with so many threads, unless that was done. Where another process
-    /// is running it, that is waited for.
+    /// Run the job of this number with `threads` threads, unless that was done. Where another
+    /// process is running it, that is waited for.
     ///
     /// # Errors
     /// There is no such job, it fails, or its directory cannot be written.

@@ -152,7 +152,7 @@ fn other_traffic_is_said_to_be_other() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let said = text(&output.stdout);
     assert!(said.contains("traffic: not the same with each seed"), "{said}");
-    assert!(said.contains("eight hosts (y.toml)'s slowdown p99"), "told apart by file: {said}");
+    assert!(said.contains("eight hosts (y.toml)'s slowdown p99"), "named by its file: {said}");
     assert!(dir.path().join("out/comparison/comparison.json").exists());
 }
 

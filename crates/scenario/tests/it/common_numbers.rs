@@ -1,5 +1,5 @@
-//! What comparisons rest on: with one seed all transports get the same traffic, and a scenario is
-//! told from others by what it says and by the files that it reads.
+//! What comparisons rest on: with one seed all transports get the same traffic, and the identity of
+//! a scenario covers what it says and the files that it reads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
