@@ -515,7 +515,7 @@ pub(crate) struct Jobs {
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["collect", "emit", "list_jobs"])]
     pub(crate) job: Vec<usize>,
-    /// Be the worker process of another one: run the job with so many threads
+    /// Be the worker process of another one: run the job with N threads
     #[arg(long, value_name = "N", hide = true, requires = "job")]
     pub(crate) worker: Option<u32>,
 }

@@ -483,6 +483,14 @@ mod tests {
     }
 
     #[test]
+    fn size_ranges_read_well() {
+        assert_eq!(size_range(0, Some(10_000)), "< 10 KB");
+        assert_eq!(size_range(10_000, Some(100_000)), "10–100 KB");
+        assert_eq!(size_range(100_000, Some(1_000_000)), "100 KB–1 MB");
+        assert_eq!(size_range(10_000_000, None), "≥ 10 MB");
+    }
+
+    #[test]
     fn reads_back_or_says_why_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("summary.json");

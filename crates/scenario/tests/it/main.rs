@@ -7,6 +7,7 @@ mod barrier;
 mod bottleneck;
 mod checked;
 mod coexistence;
+mod common_numbers;
 mod counted;
 mod dctcp;
 mod deadlines;
