@@ -16,6 +16,7 @@ import pytest
 from helpers import ROOT
 
 PAGE = ROOT / "docs" / "python.md"
+FILE = "example.py"
 BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n```output\n(.*?)```\n)?", re.DOTALL)
 
 
@@ -25,20 +26,18 @@ def test_the_page_prints_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     updated = text
     for found in BLOCK.finditer(text):
         code, shown = found.groups()
-        # Errors show lines of the block as lines of the page.
-        above = text[: found.start(1)].count("\n")
-        source = "\n" * above + code
-        lines = source.splitlines(keepends=True)
-        linecache.cache["docs/python.md"] = (len(source), None, lines, "docs/python.md")
+        # Errors show lines of the block, as if it were a file.
+        linecache.cache[FILE] = (len(code), None, code.splitlines(keepends=True), FILE)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(source, "docs/python.md", "exec"), names)
+            exec(compile(code, FILE, "exec"), names)
         if "UPDATE_DOCS" in os.environ and shown is not None:
             block = found.group(0)
             old = f"```output\n{shown}```"
             new = f"```output\n{printed.getvalue()}```"
             updated = updated.replace(block, block.replace(old, new))
         else:
-            assert printed.getvalue() == (shown or ""), f"docs/python.md, line {above + 1}"
+            line = 1 + text[: found.start(1)].count("\n")
+            assert printed.getvalue() == (shown or ""), f"docs/python.md, line {line}"
     if updated != text:
         PAGE.write_text(updated)

@@ -16,6 +16,7 @@ class Place:
 
     name: str
     text: str
+    line: int
     span: tuple[int, int]
     #: Of a key and of its value, by the dotted path of the key.
     spans: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
@@ -29,7 +30,7 @@ def of_call(name: str, depth: int = 1) -> Place:
     if not text:
         # Typed into an interpreter that keeps no lines: the number of the line is all there is.
         text = "\n" * (line - 1) + f"{name}(...)"
-        return Place(file, text, (line - 1, len(text)))
+        return Place(file, text, line, (line - 1, len(text)))
     return _Source(text).place(file, name, frame)
 
 
@@ -43,7 +44,7 @@ class _Source:
     def place(self, file: str, name: str, frame: FrameType) -> Place:
         line = frame.f_lineno
         last = min(line, len(self.starts) - 1)
-        whole = Place(file, self.text, (self.starts[last - 1], self.starts[last] - 1))
+        whole = Place(file, self.text, line, (self.starts[last - 1], self.starts[last] - 1))
         try:
             tree = ast.parse(self.text)
         except SyntaxError:  # the cell of a notebook with a magic command, or a file since changed

@@ -50,7 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "study",
         ],
     ),
-    ("python", &["units", "endpoint", "scenario", "cli"]),
+    ("python", &["units", "endpoint", "metrics", "scenario", "cli"]),
 ];
 
 fn manifest(folder: &Path) -> toml::Table {
