@@ -43,7 +43,7 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "NDP": {
         "routing": {"mode": "permute"},
         "queue": {"kind": "ndp", "capacity": "8 packets"},
-        "transport": {"kind": "ndp", "preset": "paper", "payload": "1436B", "initial_window": 24},
+        "transport": {"kind": "ndp", "preset": "paper", "payload": "1436B", "initial_window": 12},
     },
     "DCTCP": {
         "routing": {"mode": "ecmp"},

@@ -96,6 +96,7 @@ fn run_into(
 #[pyfunction]
 #[pyo3(signature = (document, out, *, is_kept, again, threads, traces, stop, transport, progress))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
+#[expect(clippy::needless_pass_by_value, reason = "made from objects of Python")]
 pub(crate) fn run(
     py: Python<'_>,
     document: &Document,
