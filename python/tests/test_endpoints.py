@@ -224,6 +224,11 @@ def test_what_makes_endpoints_must_make_them() -> None:
         trimline.run(blast(refuse))
 
 
+def test_packets_have_a_length_that_links_carry() -> None:
+    with pytest.raises(trimline.ScenarioError, match="packets of 130000B"):
+        blast(Blast).set("transport.payload", "65000B").set("transport.header", "65000B").check()
+
+
 def test_a_transport_needs_a_table_that_has_it(tmp_path: Path) -> None:
     ndp = {"kind": "ndp", "preset": "paper", "payload": "1400B", "initial_window": 12}
     with pytest.raises(trimline.ScenarioError, match="the program's own transport has no effect"):
