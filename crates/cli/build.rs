@@ -1,11 +1,11 @@
-//! Lists the files that the program carries: scenarios, studies, and the P4 programs that they
-//! name.
+//! Lists the files that the program carries: scenarios, studies, the P4 programs that they name,
+//! and what Wireshark needs.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-const SHIPPED: [&str; 3] = ["scenarios", "studies", "p4"];
+const SHIPPED: [&str; 4] = ["scenarios", "studies", "p4", "wireshark"];
 
 fn main() -> io::Result<()> {
     let var = |name| env::var_os(name).map(PathBuf::from).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `make bench-host`: requests and responses between two threads, each transport beside plain
-//! packets and the kernel's TCP in interleaved rounds; then long messages, and many short ones.
+//! packets and the kernel's TCP in interleaved rounds; then what refused packets cost, long messages,
+//! and many short ones.
 //! UDP and TCP go over loopback, AF_XDP over a virtual link between two network namespaces. Both
 //! threads spin, and each wants a core of its own.
 
@@ -14,6 +15,7 @@ use place::{CLIENT, Place, SERVER, at, beside, socket};
 
 mod place;
 mod raw;
+mod refused;
 
 const ROUNDS: usize = 5;
 const REQUESTS: usize = 2_000;
@@ -32,6 +34,9 @@ fn main() {
         }
     };
     requests(frames);
+    if wanted("refused") {
+        refused::rows();
+    }
     if wanted("messages") {
         long_messages(frames);
         short_messages(frames);

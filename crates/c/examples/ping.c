@@ -5,6 +5,7 @@
  *     ./ping ask 127.0.0.1:7000 127.0.0.1:7001 hello
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trimline.h"
@@ -50,6 +51,12 @@ int main(int argc, char **argv) {
         return 2;
     }
     int serves = strcmp(argv[1], "serve") == 0;
+    /* 32 letters, so that nobody else asks or answers. */
+    const char *key = getenv("PING_KEY");
+    if (key && strlen(key) != 32) {
+        fprintf(stderr, "PING_KEY has 32 letters\n");
+        return 2;
+    }
     const char *addresses[] = {argv[2], argv[3]};
     trimline_config config = {
         .transport = "homa",
@@ -57,6 +64,7 @@ int main(int argc, char **argv) {
         .me = serves ? SERVER : CLIENT,
         .addresses = addresses,
         .hosts = 2,
+        .key = (const uint8_t *)key,
     };
     trimline_node *node = trimline_start(&config, error, sizeof error);
     if (!node) {

@@ -46,6 +46,8 @@ typedef struct trimline_config {
     int xdp;
     /* Not 0: never sleep. */
     int busy;
+    /* 32 bytes that all hosts have and nobody else; NULL: no key. */
+    const uint8_t *key;
 } trimline_config;
 
 /* A node, or NULL and why in `error`, of `room` bytes (may be NULL with 0). */

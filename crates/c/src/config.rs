@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use endpoint::Endpoint;
-use host::{Config, Error, Limits, Node, Socket, Xdp, XdpError, bind};
+use host::{Config, Error, Key, Limits, Node, Socket, Xdp, XdpError, bind};
 use transports::{homa, ndp, tcp};
 use units::HostId;
 
@@ -15,6 +15,8 @@ pub(crate) struct Start<'a> {
     pub(crate) addresses: Vec<&'a str>,
     pub(crate) xdp: bool,
     pub(crate) busy: bool,
+    /// What all hosts share.
+    pub(crate) key: Option<Key>,
 }
 
 /// Why there is no node.
@@ -58,7 +60,9 @@ impl Start<'_> {
         };
         let others = (0..).map(HostId).zip(addresses).filter(|(host, _)| *host != self.me);
         let config = Config::loopback(self.me, others.collect(), 1);
-        let config = Config { busy: self.busy, ..config };
+        let keys =
+            self.key.iter().flat_map(|key| config.peers.keys().map(|&host| (host, key.clone())));
+        let config = Config { busy: self.busy, keys: keys.collect(), ..config };
         Ok(Node::start(config, socket, endpoint, Limits::default())?)
     }
 

@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::time::Duration;
 
 use bytes::Bytes;
-use host::{Delivery, Message, Node, NodeError, Reply};
+use host::{Delivery, Key, Message, Node, NodeError, Reply};
 use units::HostId;
 
 use config::{Start, StartError};
@@ -55,6 +55,7 @@ pub struct Config {
     hosts: u32,
     xdp: c_int,
     busy: c_int,
+    key: *const [u8; 32],
 }
 
 /// The text at `text`, which is the caller's and ends with a zero byte.
@@ -81,6 +82,7 @@ impl Config {
                 .collect::<Result<_, _>>()?,
             xdp: self.xdp != 0,
             busy: self.busy != 0,
+            key: unsafe { self.key.as_ref() }.map(|&bytes| Key::new(bytes)),
         })
     }
 }

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use metrics::Form;
-use units::{Bytes, Dur, Rate};
+use scenario::Which;
+use study::Seeds;
+use units::{Bytes, Dur, MsgKey, Rate};
 
 /// Packet-level simulation of datacenter transports.
 #[derive(Parser)]
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     /// Run several scenarios, two at a time, and print one table that compares them; or, as
     /// `compare sim testbed FILE`, one scenario in the simulator and on this machine
     Compare(Compare),
+    /// Run a scenario again and say where the time of one of its messages went (docs/explain.md)
+    Explain(Explain),
     /// Run a scenario along its own sweep: mean and 95 % interval per point
     Sweep(Sweep),
     /// Run a study or a figure of it: published, band, measured and verdict of every row
@@ -51,7 +55,8 @@ pub(crate) enum Command {
         /// Category
         what: What,
     },
-    /// Write the scenarios, studies and P4 programs that come with Trimline into a directory
+    /// Write what comes with Trimline into a directory: scenarios, studies, P4 programs, and
+    /// Wireshark's script
     Examples {
         /// Where they go
         dir: PathBuf,
@@ -95,7 +100,10 @@ pub(crate) struct Switch {
     /// Write what comes and what becomes of it to this file (CSV)
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Do not forward; play such a file to the simulator, which has to do the same
+    /// Write every frame that comes or leaves to this file (pcapng), one interface for each link
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(crate) capture: Option<PathBuf>,
+    /// Do not forward; play such a record to the simulator, which has to do the same
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
     /// End after this time [default: when interrupted]
@@ -164,6 +172,9 @@ pub(crate) struct TestbedRun {
     /// Hosts and switches never sleep: for machines with a core for each
     #[arg(long)]
     pub(crate) busy: bool,
+    /// Also capture every frame on every link (packets.pcapng, hops.pcapng), at the switches
+    #[arg(long)]
+    pub(crate) capture: bool,
     #[command(flatten)]
     pub(crate) harm: Harm,
 }
@@ -362,8 +373,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Also write traces: packets (packets.pcapng, hops.pcapng, trace.perfetto.json), queues,
-    /// sampled (queues.parquet)
-    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    /// sampled (queues.parquet), flows@SRC:MSG, the windows, rates and round trips of a message
+    /// (flow_trace.parquet)
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = trace_kind)]
     pub(crate) trace: Vec<TraceKind>,
     /// Check the costly invariants, too
     #[arg(long)]
@@ -385,15 +397,43 @@ pub(crate) struct Check {
 }
 
 #[derive(Args)]
+pub(crate) struct Explain {
+    /// The scenario (TOML), the output directory of an earlier run, or its manifest.json
+    pub(crate) file: PathBuf,
+    /// Which message: SRC:MSG as in flows.parquet, or `slowest`
+    #[arg(value_name = "MSG", default_value = "slowest")]
+    pub(crate) message: Which,
+    #[command(flatten)]
+    pub(crate) edits: Edits,
+    /// Print every line, also of a long life
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct Compare {
-    /// The scenarios (TOML), or `sim testbed FILE`
+    /// The scenarios (TOML), or `sim testbed FILE`; one with `[[variant]]` tables stands for these
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) edits: Edits,
-    /// Where the result files go, one directory per scenario
-    #[arg(long, value_name = "DIR", default_value = "out/compare")]
-    pub(crate) out: PathBuf,
+    /// Run each scenario with all of these seeds, 1-10 or 1-5,8, and say what differs by more than
+    /// chance
+    #[arg(long, value_name = "RANGES", conflicts_with = "seed")]
+    pub(crate) seeds: Option<Seeds>,
+    /// With --seeds: compare this metric, or formula over metrics (may be repeated) [default:
+    /// completion times, slowdown, goodput, timeouts]
+    #[arg(long = "metric", value_name = "METRIC", requires = "seeds")]
+    pub(crate) metrics: Vec<String>,
+    /// With --seeds: the scenario or variant that others are compared with [default: the first]
+    #[arg(long, value_name = "NAME", requires = "seeds")]
+    pub(crate) baseline: Option<String>,
+    /// Where the result files go, one directory per scenario [default: out/compare, with --seeds
+    /// out/comparison]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
 }
 
 #[derive(Args)]
@@ -403,6 +443,13 @@ pub(crate) struct Sweep {
     /// Change a value of the scenario in every run, for example --set transport.initial_window=23
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) sets: Vec<String>,
+    /// Seeds in place of those of the file: 1-10 or 1-5,8
+    #[arg(long, value_name = "RANGES")]
+    pub(crate) seeds: Option<Seeds>,
+    /// Add seeds to a point until half of each of its intervals is at most this share of the value,
+    /// such as 5%, or there are no more; ten at least
+    #[arg(long, value_name = "PERCENT", value_parser = study::share, conflicts_with = "phases")]
+    pub(crate) until: Option<f64>,
     /// Draw ties, clocks and jitter once for all seeds, then again for the first one, and name what
     /// that moves by more than single seeds differ
     #[arg(long)]
@@ -410,9 +457,60 @@ pub(crate) struct Sweep {
     /// Where the result files go [default: out/sweep/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Runs that go on at once; no effect on results [default: all cores]
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
+
+/// How the jobs of a sweep or a comparison are run.
+#[derive(Args)]
+pub(crate) struct Jobs {
+    /// Runs that go on at once, a process each; no effect on results [default: all cores]
     #[arg(long, value_name = "N", value_parser = thread_count())]
     pub(crate) threads: Option<u32>,
+    /// Keep the messages of each run: flows.parquet in its directory
+    #[arg(long)]
+    pub(crate) flows: bool,
+    /// Run nothing: show the results that there are, and say which are missing
+    #[arg(long)]
+    pub(crate) collect: bool,
+    /// Run nothing: write a script that runs what is left of the jobs on a cluster
+    #[arg(long, value_enum, value_name = "SCHEDULER", conflicts_with = "collect")]
+    pub(crate) emit: Option<Scheduler>,
+    /// Run nothing: list the jobs with their directories
+    #[arg(long, conflicts_with_all = ["collect", "emit"])]
+    pub(crate) list_jobs: bool,
+    /// With --list-jobs: print a JSON list, with the command that runs each
+    #[arg(long, requires = "list_jobs")]
+    pub(crate) json: bool,
+    /// Run only the jobs of these numbers, into their directories, and show no results
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["collect", "emit", "list_jobs"])]
+    pub(crate) job: Vec<usize>,
+    /// Be the worker process of another one: run the job with so many threads
+    #[arg(long, value_name = "N", hide = true, requires = "job")]
+    pub(crate) worker: Option<u32>,
+}
+
+impl Jobs {
+    /// The first option that is there, if one is.
+    pub(crate) fn first(&self) -> Option<&'static str> {
+        let options = [
+            (self.threads.is_some(), "--threads"),
+            (self.flows, "--flows"),
+            (self.collect, "--collect"),
+            (self.emit.is_some(), "--emit"),
+            (self.list_jobs, "--list-jobs"),
+            (!self.job.is_empty(), "--job"),
+        ];
+        options.into_iter().find_map(|(is_there, option)| is_there.then_some(option))
+    }
+}
+
+/// What runs jobs on a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scheduler {
+    /// A script for sbatch: an array of jobs
+    Slurm,
 }
 
 #[derive(Args)]
@@ -577,10 +675,29 @@ pub(crate) enum Departures {
     Eager,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TraceKind {
-    /// Every packet
+    /// Every packet.
     Packets,
-    /// The length of every switch queue, sampled
+    /// The length of every switch queue, sampled.
     Queues,
+    /// What the transport of this message lets it send.
+    Flow(MsgKey),
+}
+
+impl TraceKind {
+    /// The message, if it is one's.
+    pub(crate) const fn flow(&self) -> Option<MsgKey> {
+        if let Self::Flow(key) = *self { Some(key) } else { None }
+    }
+}
+
+fn trace_kind(text: &str) -> Result<TraceKind, String> {
+    match text.split_once('@') {
+        None if text == "packets" => Ok(TraceKind::Packets),
+        None if text == "queues" => Ok(TraceKind::Queues),
+        None if text == "flows" => Err("say of which message: flows@SRC:MSG".to_owned()),
+        Some(("flows", message)) => scenario::message_key(message).map(TraceKind::Flow),
+        _ => Err("packets, queues or flows@SRC:MSG".to_owned()),
+    }
 }

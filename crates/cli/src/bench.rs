@@ -14,7 +14,7 @@ use scenario::Error;
 use serde::{Deserialize, Serialize};
 
 use self::cases::Case;
-use crate::{Ended, STARTED, args, cores, say, tell};
+use crate::{Ended, args, cores, own_program, say, tell};
 
 /// One line of the result. The keys are part of the command-line contract.
 #[derive(Clone, Serialize, Deserialize)]
@@ -138,10 +138,9 @@ fn same_result(a: &Measured, b: &Measured) -> Result<(), Error> {
 
 /// Run `case` in a process of its own and read what it prints.
 fn in_a_child(case: &Case, threads: u32) -> Result<Measured, Error> {
-    let program = STARTED.get().map(|started| started.program.as_slice()).unwrap_or_default();
-    let (first, others) = program.split_first().ok_or_else(|| failed("no path of this program"))?;
-    let output = Command::new(first)
-        .args(others)
+    let program = own_program();
+    let output = Command::new(&program[0])
+        .args(&program[1..])
         .args(["bench", "--child", "--case", case.name, "--threads", &threads.to_string()])
         .stderr(Stdio::inherit())
         .output()

@@ -1,12 +1,13 @@
-//! `trimline compare`: several scenarios, two at a time, and one table that compares them. One
-//! scenario in two environments is `crate::testbed::compare`.
+//! `trimline compare`: several scenarios, two at a time, and one table that compares them. With
+//! several seeds it is `crate::comparison::compare`, one scenario in two environments
+//! `crate::testbed::compare`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metrics::Summary;
-use scenario::{Error, Options, Progress, Scenario};
+use scenario::{Diagnostic, Error, Options, Progress, Scenario, Variant};
 use study::Step;
 
 use crate::args;
@@ -37,9 +38,17 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
     {
         return crate::testbed::compare(file, args);
     }
-    let path = args.out.join("report.html");
+    if let Some(seeds) = &args.seeds {
+        return crate::comparison::compare(args, seeds, progress);
+    }
+    if let Some(option) = args.jobs.first() {
+        let error = Diagnostic::new(format!("{option} has no effect without --seeds"));
+        return Err(error.hint("add --seeds, for example --seeds 1-10").into());
+    }
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out/compare"));
+    let path = out.join("report.html");
     html::check_ours(&path)?;
-    let jobs = jobs(args, progress)?;
+    let jobs = jobs(args, &out, progress)?;
     let bar = RunsBar::new(progress, jobs.len());
     let next = AtomicUsize::new(0);
     // One thread each where there are no cores for more, else as many as pay.
@@ -79,7 +88,7 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
     html::publish(&html::of_runs(&dirs)?, &path)?;
     let printed = say(table::comparison(&labels, &summaries))
         .and_then(|()| say(format_args!("report: {}", path.display())));
-    said(printed, &args.out);
+    said(printed, &out);
     Ok(())
 }
 
@@ -88,19 +97,31 @@ fn take<'a>(jobs: &'a [Job], next: &AtomicUsize) -> Option<(usize, &'a Job)> {
     jobs.get(index).map(|job| (index, job))
 }
 
-fn jobs(args: &args::Compare, progress: args::Progress) -> Result<Vec<Job>, Error> {
-    let edits = args.edits.all();
-    let names = names(&args.files);
+/// A job for each scenario or variant.
+fn jobs(args: &args::Compare, out: &Path, progress: args::Progress) -> Result<Vec<Job>, Error> {
+    let options = args.edits.all();
+    let mut files: Vec<(&Path, Option<Variant>)> = Vec::new();
+    for file in &args.files {
+        let (_, variants) = Scenario::name_and_variants(file)?;
+        let alone = variants.is_empty().then_some(None);
+        files.extend(alone.into_iter().chain(variants.into_iter().map(Some)).map(|v| (&**file, v)));
+    }
+    let names = names(&files);
     let mut jobs = Vec::new();
-    for (file, name) in args.files.iter().zip(&names) {
+    for ((file, variant), name) in files.iter().zip(&names) {
         let _reading = Bar::reading(progress, &file.display().to_string());
-        let scenario = Scenario::load(file, &edits)?;
-        let dir = args.out.join(name);
+        let own = variant.iter().flat_map(Variant::edits).map(|(edit, _)| edit.clone());
+        let edits: Vec<String> = own.chain(options.iter().cloned()).collect();
+        let scenario = Scenario::load(file, &edits).map_err(|error| match variant {
+            Some(variant) => variant.located(error),
+            None => error,
+        })?;
+        let dir = out.join(name);
         let words = ["run".to_owned(), file.display().to_string()];
         let sets = edits.iter().flat_map(|edit| ["--set".to_owned(), edit.clone()]);
-        let out = ["--out".to_owned(), dir.display().to_string()];
-        let command = scenario::command_line(words.into_iter().chain(sets).chain(out));
-        let label = scenario.name().to_owned();
+        let to = ["--out".to_owned(), dir.display().to_string()];
+        let command = scenario::command_line(words.into_iter().chain(sets).chain(to));
+        let label = variant.as_ref().map_or_else(|| scenario.name(), Variant::name).to_owned();
         jobs.push(Job { scenario, dir, command, label });
     }
     let same = |job: &Job| jobs.iter().filter(|other| other.label == job.label).count() > 1;
@@ -111,16 +132,19 @@ fn jobs(args: &args::Compare, progress: args::Progress) -> Result<Vec<Job>, Erro
     Ok(jobs)
 }
 
-/// A directory name for each scenario: that of the file, or of the run whose manifest it is. From
-/// the second of the same name on, a number makes them differ.
-fn names(files: &[PathBuf]) -> Vec<String> {
+/// A directory name for each scenario: that of the file, or of the run whose manifest it is, and of
+/// the variant. From the second of the same name on, a number makes them differ.
+fn names(files: &[(&Path, Option<Variant>)]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for file in files {
+    for (file, variant) in files {
         let stem = match file.parent().and_then(Path::file_name) {
             Some(run) if file.file_name().is_some_and(|name| name == "manifest.json") => run,
             _ => file.file_stem().unwrap_or(file.as_os_str()),
         };
-        let stem = stem.to_string_lossy().into_owned();
+        let stem = match variant {
+            Some(variant) => format!("{}-{}", stem.to_string_lossy(), plain(variant.name())),
+            None => stem.to_string_lossy().into_owned(),
+        };
         let mut name = stem.clone();
         let mut number = 1;
         while names.contains(&name) {
@@ -132,6 +156,12 @@ fn names(files: &[PathBuf]) -> Vec<String> {
     names
 }
 
+/// `name` without what a directory's name should not have.
+fn plain(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
+    name.chars().map(plain).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +169,7 @@ mod tests {
     #[test]
     fn every_scenario_has_a_directory_of_its_own() {
         let files = ["a/x.toml", "x.toml", "out/x-2/manifest.json", "out/y/manifest.json"];
-        let names = names(&files.map(PathBuf::from));
+        let names = names(&files.map(|file| (Path::new(file), None)));
         assert_eq!(names, ["x", "x-2", "x-2-2", "y"]);
     }
 }

@@ -7,7 +7,10 @@ mod args;
 mod bench;
 mod check;
 mod compare;
+mod comparison;
+mod explain;
 mod html;
+mod jobs;
 mod list;
 mod p4;
 mod progress;
@@ -21,6 +24,7 @@ mod sweep;
 mod switch;
 mod table;
 mod testbed;
+mod workers;
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -108,6 +112,15 @@ struct Started {
 
 static STARTED: OnceLock<Started> = OnceLock::new();
 
+/// The words that start this program again.
+fn own_program() -> Vec<String> {
+    let program = STARTED.get().map(|started| started.program.as_slice()).unwrap_or_default();
+    match program {
+        [] => vec!["trimline".to_owned()],
+        words => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+    }
+}
+
 /// The command line that repeats what this process does.
 fn own_command_line() -> String {
     let args = STARTED.get().map(|started| started.args.as_slice()).unwrap_or_default();
@@ -132,6 +145,7 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
         Command::Run(args) => run::run(&args, progress),
         Command::Check(args) => check::check(&args),
         Command::Compare(args) => compare::compare(&args, progress),
+        Command::Explain(args) => explain::explain(&args, progress),
         Command::Sweep(args) => sweep::sweep(&args, progress),
         Command::Reproduce(args) => reproduce::reproduce(&args, progress),
         Command::Scoreboard(args) => scoreboard::scoreboard(&args),

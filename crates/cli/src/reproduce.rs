@@ -8,7 +8,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{FigureRow, OutputDir, StudyResults};
 use scenario::{Error, unwritable};
-use study::{Left, Options, Plan, Record, Study, is_wide};
+use study::{Engine, Left, Options, Plan, Record, Seeding, Study, is_wide};
 
 use crate::progress::RunsBar;
 use crate::table::{number, right};
@@ -18,11 +18,12 @@ use crate::{Ended, args, cores, html, own_command_line, said, say, tell, warn};
 pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> Ended {
     let study = Study::load(&args.study)?.in_form(args.form());
     let mut record = Record::load(&study)?;
-    let plan = Plan::new(&study)?;
+    let plan = Plan::new(&study, args.phases)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
-    let plan = if args.phases { plan.with_phases() } else { plan };
-    let how = How { threads: args.threads, all_seeds: args.all_seeds || args.phases, progress };
-    let results = run_into(&dir, &plan, &how, |results| results)?;
+    let all_seeds = args.all_seeds || args.phases;
+    let seeds = if all_seeds { Seeding::All } else { Seeding::Verdicts };
+    let engine = Engine::Threads(args.threads.unwrap_or_else(cores));
+    let results = run_into(&dir, &plan, &Options { seeds, engine }, progress)?;
     for row in results.rows() {
         if let Some(problem) = &row.problem {
             tell(format_args!("{}/{}: {problem}\n", row.result.figure, row.result.row));
@@ -116,28 +117,18 @@ fn few_seeds(of_runs: impl Iterator<Item = u32>) -> Option<(u32, f64)> {
     }
 }
 
-/// How a plan is run.
-pub(crate) struct How {
-    pub(crate) threads: Option<u32>,
-    pub(crate) all_seeds: bool,
-    pub(crate) progress: args::Progress,
-}
-
-/// Run `plan`, and leave the results, arranged by `arrange`, and their page in `dir`.
-pub(crate) fn run_into(
+/// Run `plan`, and leave the results and their page in `dir`.
+fn run_into(
     dir: &Path,
     plan: &Plan<'_>,
-    how: &How,
-    arrange: impl FnOnce(StudyResults) -> StudyResults,
+    options: &Options<'_>,
+    progress: args::Progress,
 ) -> Result<StudyResults, Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
-    let command = own_command_line();
-    let threads = how.threads.unwrap_or_else(cores);
-    let options = Options { all_seeds: how.all_seeds, threads, command };
-    let bar = RunsBar::new(how.progress, plan.runs());
-    let results = study::reproduce(plan, &options, &|step| bar.update(step));
+    let bar = RunsBar::new(progress, plan.runs());
+    let outcome = study::run(plan, options, &|step| bar.update(step))?;
     drop(bar);
-    let results = arrange(results?);
+    let results = outcome.results(own_command_line());
     results.write(&out).map_err(|e| unwritable(&e))?;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
     out.commit().map_err(|e| unwritable(&e))?;
@@ -190,7 +181,7 @@ pub(crate) fn say_missing(results: &StudyResults) {
 }
 
 /// An error if a run has failed.
-pub(crate) fn failed_runs(results: &StudyResults, dir: &Path) -> Ended {
+fn failed_runs(results: &StudyResults, dir: &Path) -> Ended {
     let runs: Vec<_> = results.figures.iter().flat_map(|figure| &figure.runs).collect();
     let failed: Vec<_> = runs.iter().filter(|run| run.error.is_some()).collect();
     let Some(first) = failed.first() else { return Ok(()) };

@@ -20,6 +20,7 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
         trace: Trace {
             packets: args.trace.contains(&TraceKind::Packets),
             queues: args.trace.contains(&TraceKind::Queues),
+            flows: args.trace.iter().filter_map(TraceKind::flow).collect(),
         },
         check: args.check,
         heap: args.events == Events::Heap,

@@ -1,4 +1,5 @@
-//! What the program carries: scenarios, studies and P4 programs, as they are in the sources.
+//! What the program carries: scenarios, studies, P4 programs and Wireshark's script, as they are in
+//! the sources.
 
 use std::fs;
 use std::io::{self, Write};

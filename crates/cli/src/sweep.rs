@@ -1,33 +1,86 @@
 //! `trimline sweep`: a scenario along its sweep, mean and 95 % interval per point.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{Curve, StudyResults};
-use study::{Plan, Sweep};
+use metrics::{Curve, OutputDir, StudyResults};
+use scenario::{Error, unwritable};
+use study::{Plan, Seeding, Sweep};
 
-use crate::reproduce::{
-    How, failed_runs, run_into, say_few_seeds, say_missing, say_phases, say_where, with_interval,
-};
+use crate::jobs::{Batch, Done};
+use crate::reproduce::{say_few_seeds, say_missing, say_phases, say_where, with_interval};
 use crate::table::{number, right};
-use crate::{Ended, args, said, say};
+use crate::{Ended, args, html, own_command_line, said, say, tell};
 
 /// `trimline sweep`. Fails if a run fails.
 pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
-    let sweep = Sweep::load(&args.file, &args.sets)?;
-    let plan = Plan::new(sweep.study())?;
-    let dir = args.out.clone().unwrap_or_else(|| {
-        Path::new("out/sweep").join(args.file.file_stem().unwrap_or(args.file.as_os_str()))
-    });
-    let plan = if args.phases { plan.with_phases() } else { plan };
-    let how = How { threads: args.threads, all_seeds: true, progress };
-    let results = run_into(&dir, &plan, &how, |results| sweep.by_metric(results))?;
+    let sweep = Sweep::load(&args.file, &args.sets, args.seeds.as_ref())?;
+    let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
+    if !args.jobs.job.is_empty() {
+        let plan = Plan::unchecked(sweep.study(), args.phases)?;
+        return Batch::new(&plan, &dir, command(args), &args.jobs).run_named();
+    }
+    let plan = Plan::new(sweep.study(), args.phases)?;
+    let batch = Batch::new(&plan, &dir, command(args), &args.jobs);
+    let seeding = match args.until.or(sweep.until()) {
+        Some(share) if !args.phases => Seeding::Until(share),
+        _ => Seeding::All,
+    };
+    if args.jobs.list_jobs {
+        return batch.list(args.jobs.json);
+    }
+    if let Some(scheduler) = args.jobs.emit {
+        return batch.emit(scheduler, seeding);
+    }
+    for warning in sweep.warnings()? {
+        tell(warning.render(false));
+    }
+    let out = OutputDir::create(&dir).map_err(|e| unwritable(&e))?;
+    let mut done = batch.run(seeding, progress)?;
+    let missing = done.take_missing();
+    let results = write(&sweep, &batch, done, out)?;
     say_missing(&results);
     say_few_seeds(&results);
     say_phases(&results);
     said(say(table(&results)).and_then(|()| say_where(&results, &dir)), &dir);
-    failed_runs(&results, &dir)
+    batch.ended(&missing)
+}
+
+/// `out/sweep/<name of the scenario file>`.
+fn default_dir(file: &Path) -> PathBuf {
+    Path::new("out/sweep").join(file.file_stem().unwrap_or(file.as_os_str()))
+}
+
+/// The arguments that this sweep comes from, but those that say where and how it is run.
+fn command(args: &args::Sweep) -> Vec<String> {
+    let mut words = vec!["sweep".to_owned(), args.file.display().to_string()];
+    words.extend(args.sets.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
+    words.extend(args.seeds.iter().flat_map(|seeds| ["--seeds".to_owned(), seeds.to_string()]));
+    let until = args.until.map(|share| format!("{}%", share * 100.0));
+    words.extend(until.into_iter().flat_map(|until| ["--until".to_owned(), until]));
+    words.extend(args.phases.then(|| "--phases".to_owned()));
+    words
+}
+
+/// Leave the results of `done`, their page and a row for each run in `out`.
+fn write(
+    sweep: &Sweep,
+    batch: &Batch<'_>,
+    done: Done<'_>,
+    out: OutputDir,
+) -> Result<StudyResults, Error> {
+    let (columns, rows) = sweep.runs(&done.outcome, batch.jobs());
+    let results = sweep.by_metric(done.outcome.results(own_command_line()));
+    let written = || {
+        results.write(&out)?;
+        columns.write(out.file("runs.parquet")?, rows)
+    };
+    written().map_err(|e| batch.not_written(&e))?;
+    let page = html::of_run(out.staged())?;
+    out.text("report.html", &page).map_err(|e| batch.not_written(&e))?;
+    out.commit().map_err(|e| batch.not_written(&e))?;
+    Ok(results)
 }
 
 /// A row per point, a column per metric.

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use fabric::{Node, Topology};
+use metrics::{Interface, PcapngWriter};
 use scenario::{Diagnostic, Error, Scenario};
-use switch::{Backend, Harm, Interface, Options, Switch, Totals, record};
+use switch::{Backend, Harm, Options, Seen, Switch, Totals, Watch, record};
 
 use crate::table::right;
 use crate::{ENDS_ITSELF, Ended, TOLD_TO_END, args, say, tell, warn};
@@ -36,37 +38,84 @@ pub(crate) fn switch(args: &args::Switch, progress: args::Progress) -> Ended {
     let backend = if args.xdp { Backend::Xdp } else { Backend::Packet };
     let mut interfaces = open(&switch, &args.ports, scenario.topology(), backend)?;
     if let Some(file) = &args.record {
-        let unwritable = |e| {
-            let error = Diagnostic::new(format!("cannot write {}: {e}", file.display()));
-            error.hint("--record FILE in a directory that is there and is yours")
-        };
-        let to = BufWriter::new(File::create(file).map_err(unwritable)?);
-        switch.record(Box::new(to)).map_err(unwritable)?;
+        let to = BufWriter::new(create("--record", file)?);
+        switch.record(Box::new(to)).map_err(|e| unwritable("--record", file, &e))?;
     }
+    let start = SystemTime::now();
+    let capture = args.capture.as_deref().map(|file| Capture::new(file, &switch, &scenario, start));
+    let mut capture = capture.transpose()?;
     ENDS_ITSELF.store(true, Ordering::Relaxed);
     let ends = args.time.map(|time| Instant::now() + Duration::from_nanos(time.0 / 1_000));
     let mut live = Live::new(progress);
-    let options = Options {
-        harm: args.harm.harm(),
-        seed: scenario.seed(),
-        start: SystemTime::now(),
-        busy: args.busy,
-    };
-    let totals = switch::run(&mut switch, &mut interfaces, options, |switch, totals| {
+    let options = Options { harm: args.harm.harm(), seed: scenario.seed(), start, busy: args.busy };
+    let go_on = |switch: &Switch, totals: &Totals| {
         live.show(switch, totals);
         let over = ends.is_some_and(|ends| Instant::now() >= ends);
         !over && !TOLD_TO_END.load(Ordering::Relaxed)
-    });
+    };
+    let mut see = capture.as_mut().map(|capture| |seen: Seen<'_>| capture.see(seen));
+    let watch = see.as_mut().map(|see| see as &mut Watch<'_>);
+    let totals = switch::run(&mut switch, &mut interfaces, options, watch, go_on);
     let totals = totals.map_err(|e| Error::Run {
         what: format!("{node}: {e}"),
         hint: "what was recorded until then is in its file".to_owned(),
     })?;
+    capture.map_or(Ok(()), Capture::finish)?;
     say(table(&switch))?;
     summary(&totals).map_or(Ok(()), say)
 }
 
+fn create(option: &str, file: &Path) -> Result<File, Diagnostic> {
+    File::create(file).map_err(|e| unwritable(option, file, &e))
+}
+
+fn unwritable(option: &str, file: &Path, error: &io::Error) -> Diagnostic {
+    let error = Diagnostic::new(format!("cannot write {}: {error}", file.display()));
+    error.hint(format!("{option} FILE in a directory that is there and is yours"))
+}
+
+/// The file of `--capture`, with two interfaces for each port: the links in and out.
+struct Capture {
+    writer: PcapngWriter<BufWriter<File>>,
+    path: PathBuf,
+    /// When the switch's time is zero, in nanoseconds since 1970.
+    start_ns: u64,
+}
+
+impl Capture {
+    fn new(
+        path: &Path,
+        switch: &Switch,
+        scenario: &Scenario,
+        start: SystemTime,
+    ) -> Result<Self, Diagnostic> {
+        let of = |link: u32| {
+            let link = &scenario.topology().links()[link as usize];
+            Interface { name: link.to_string(), rate: link.rate }
+        };
+        let interfaces = switch.links().flat_map(|(back, out)| [of(back), of(out)]);
+        let to = BufWriter::new(create("--capture", path)?);
+        let writer = PcapngWriter::new(to, interfaces);
+        let writer = writer.map_err(|e| unwritable("--capture", path, &e))?;
+        let since = start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let start_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Self { writer, path: path.to_owned(), start_ns })
+    }
+
+    fn see(&mut self, seen: Seen<'_>) -> io::Result<()> {
+        let interface = 2 * seen.port as u32 + u32::from(!seen.came);
+        let ns = self.start_ns.saturating_add(seen.at.0 / 1_000);
+        self.writer.packet(ns, interface, seen.frame, seen.frame.len() as u32)
+    }
+
+    fn finish(self) -> Result<(), Diagnostic> {
+        let mut to = self.writer.into_inner();
+        to.flush().map_err(|e| unwritable("--capture", &self.path, &e))
+    }
+}
+
 /// Play a record to the simulator.
-fn replay(scenario: &Scenario, file: &std::path::Path) -> Ended {
+fn replay(scenario: &Scenario, file: &Path) -> Ended {
     let unreadable = |why: String| {
         let error = Diagnostic::new(format!("cannot read {}: {why}", file.display()));
         error.hint("the file of `trimline switch --record FILE`")
@@ -97,7 +146,7 @@ fn open(
     ports: &[String],
     topology: &Topology,
     backend: Backend,
-) -> Result<Vec<Interface>, Diagnostic> {
+) -> Result<Vec<switch::Interface>, Diagnostic> {
     let mut by_node: BTreeMap<Node, String> =
         switch.ports().enumerate().map(|(n, node)| (node, format!("p{n}"))).collect();
     for port in ports {
@@ -119,7 +168,7 @@ fn open(
         return Err(error.hint("each port has an interface of its own: --port NODE=INTERFACE"));
     }
     let open = |name: &&String| {
-        Interface::open(name, backend).map_err(|e| {
+        switch::Interface::open(name, backend).map_err(|e| {
             let hint = "--port NODE=INTERFACE names them; in a namespace: `ip netns exec NAME`";
             Diagnostic::new(e.to_string()).hint(hint)
         })
@@ -185,7 +234,7 @@ struct Live {
 
 impl Live {
     fn new(progress: args::Progress) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+        let terminal = io::stderr().is_terminal();
         let (every, over) = match progress {
             args::Progress::Never => (None, false),
             args::Progress::Auto if terminal => (Some(LIVE), true),

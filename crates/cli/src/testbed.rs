@@ -7,7 +7,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use fabric::Node;
 use metrics::{OutputDir, Summary};
 use scenario::testbed::{self, Cost, Wires};
-use scenario::{Error, Options, Scenario, unwritable};
+use scenario::{Error, Options, Scenario, Trace, unwritable};
 
 use crate::run::{print_warnings, run_into};
 use crate::table::{number, right};
@@ -38,7 +38,9 @@ pub(crate) fn run(args: &args::TestbedRun) -> Ended {
     let name = name(called.as_deref(), file);
     let command = own_command_line();
     let wires = Wires { harm: args.harm.harm(), xdp: args.xdp, busy: args.busy };
-    let (summary, costs) = live(&dir, &scenario, &name, wires, command)?;
+    let trace = Trace { packets: args.capture, ..Trace::default() };
+    let options = Options { command, trace, ..Options::default() };
+    let (summary, costs) = live(&dir, &scenario, &name, wires, &options)?;
     print_warnings(&summary.warnings);
     let printed = say(table::summary(&summary))
         .and_then(|()| say(per_packet(&costs)))
@@ -53,11 +55,10 @@ fn live(
     scenario: &Scenario,
     name: &str,
     wires: Wires,
-    command: String,
+    options: &Options,
 ) -> Result<(Summary, Vec<Cost>), Error> {
     let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
-    let options = Options { command, ..Options::default() };
-    let ran = testbed::run(scenario, name, wires, &options, &out)?;
+    let ran = testbed::run(scenario, name, wires, options, &out)?;
     out.text("report.html", &html::of_run(out.staged())?).map_err(|e| unwritable(&e))?;
     out.commit().map_err(|e| unwritable(&e))?;
     Ok(ran)
@@ -81,17 +82,17 @@ fn per_packet(costs: &[Cost]) -> String {
 /// that name is up.
 pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
     let scenario = Scenario::load(file, &args.edits.all())?;
-    let dirs: [PathBuf; 2] = ["sim", "testbed"].map(|of| args.out.join(of));
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out/compare"));
+    let dirs: [PathBuf; 2] = ["sim", "testbed"].map(|of| out.join(of));
     let name = name(None, file);
-    let command = own_command_line();
+    let options = Options { command: own_command_line(), ..Options::default() };
     let mine = testbed::up(&scenario, &name).map(|_| ());
-    let ran = live(&dirs[1], &scenario, &name, Wires::default(), command.clone());
+    let ran = live(&dirs[1], &scenario, &name, Wires::default(), &options);
     if mine.is_ok() {
         testbed::down(&name)?;
     }
     // One that was up may serve; if it does not, why there is no other is what matters.
     let (real, _) = ran.or_else(|why| mine.and(Err(why)))?;
-    let options = Options { command, ..Options::default() };
     let sim = run_into(&dirs[0], &scenario, &options, &mut |_| ())?;
     let sim = sim.violated.map_or(Ok(sim.summary), Err)?;
     for (of, summary) in [("sim", &sim), ("testbed", &real)] {
@@ -99,8 +100,8 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
         print_warnings(&named.collect::<Vec<_>>());
     }
     let printed = say(side_by_side(&sim, &real))
-        .and_then(|()| say(format_args!("results: {}", args.out.display())));
-    said(printed, &args.out);
+        .and_then(|()| say(format_args!("results: {}", out.display())));
+    said(printed, &out);
     Ok(())
 }
 

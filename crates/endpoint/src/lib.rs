@@ -9,6 +9,7 @@
 mod app;
 mod draw;
 mod effects;
+mod life;
 mod observer;
 mod packet;
 pub mod payload;
@@ -20,9 +21,12 @@ mod transport;
 pub use app::{App, AppCx, AppEffect, AppEvent, Job};
 pub use draw::{Draw, Purpose, Stream};
 pub use effects::{Effect, Effects, FailReason, Stat};
-pub use observer::{Drop, JobRecord, MessageRecord, Observer, PacketEvent, RttRecord};
+pub use life::{Carried, Cause, Life, Place, Segment};
+pub use observer::{Drop, FlowRecord, JobRecord, MessageRecord, Observer, PacketEvent, RttRecord};
 pub use packet::{Flags, HDR_MAX, Packet, Span};
 pub use pipeline::{Action, Pipeline, Verdict};
 pub use ranges::RangeSet;
-pub use transport::{Cx, Endpoint, Framing, Msg, NetView, Routes, Submit, Tx, TxPort, UNBOUNDED};
+pub use transport::{
+    Cx, Endpoint, FlowState, Framing, Msg, NetView, Routes, Submit, Tx, TxPort, UNBOUNDED,
+};
 pub use units::{MsgId, MsgKey, TimerId};

@@ -2,7 +2,7 @@
 
 use units::{Dur, HostId, MsgKey, Time};
 
-use crate::{FailReason, Job, Packet, Stat};
+use crate::{FailReason, FlowState, Job, Life, Packet, Stat};
 
 /// Receives what happens during a run.
 pub trait Observer {
@@ -30,6 +30,16 @@ pub trait Observer {
 
     /// A transport had a round-trip sample.
     fn rtt(&mut self, record: &RttRecord) {
+        let _ = record;
+    }
+
+    /// A message has been delivered: where its time went. If asked for.
+    fn life(&mut self, life: &Life<'_>) {
+        let _ = life;
+    }
+
+    /// What a transport lets a message send has changed. If asked for.
+    fn flow(&mut self, record: &FlowRecord) {
         let _ = record;
     }
 
@@ -117,6 +127,17 @@ pub struct RttRecord {
     pub key: MsgKey,
     /// How long.
     pub rtt: Dur,
+}
+
+/// What a transport lets a message send from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// Since when.
+    pub at: Time,
+    /// Which message.
+    pub key: MsgKey,
+    /// What.
+    pub state: FlowState,
 }
 
 /// What became of a piece of work of several messages.

@@ -59,6 +59,13 @@ pub trait Endpoint: Send {
         let _ = (me, key);
     }
 
+    /// What message `id` of this host may send now; `None` if it is over, or there is nothing to
+    /// say. Environments ask for traces only. It changes nothing.
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        let _ = id;
+        None
+    }
+
     /// The next call comes soon: ask ([`crate::prefetch`]) for the memory behind pointers that it
     /// will read first. Environments of many hosts call this, for several hosts in turn. It
     /// changes nothing. Step 0 may read what the endpoint itself holds, step 1 what step 0 has
@@ -120,6 +127,19 @@ impl Msg {
             deadline: Dur::MAX,
         }
     }
+}
+
+/// How much a transport lets a message send: its connection's numbers, where several share one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowState {
+    /// Bytes that may be in flight: a congestion window.
+    pub window: Option<u64>,
+    /// Bytes sent and not known to have arrived or to be lost.
+    pub in_flight: Option<u64>,
+    /// Bytes that it may send without hearing more from its receiver: granted, pulled for.
+    pub credit: Option<u64>,
+    /// The rate at which it is paced.
+    pub rate: Option<Rate>,
 }
 
 /// Whether a transport has taken a message.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use endpoint::Framing;
+use endpoint::{Framing, MsgKey};
 use queues::{QueueSpec, SharedBufferSpec};
 use units::{Dur, Rate, Time};
 
@@ -189,6 +189,18 @@ pub struct Encapsulation {
     pub spray: bool,
 }
 
+/// How closely messages are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LifeDetail {
+    /// Not at all.
+    #[default]
+    None,
+    /// How long each cause took.
+    Sums,
+    /// And when and where.
+    Segments,
+}
+
 /// Everything about a run except its topology, endpoints and applications.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -238,6 +250,12 @@ pub struct Config {
     pub sample_every: Option<Dur>,
     /// Whether transports' round-trip samples are reported to the observer. No effect on results.
     pub rtts: bool,
+    /// Whether messages are followed, so that the observer learns where their time went. The fabric
+    /// is not cut then. No effect on results.
+    pub life: LifeDetail,
+    /// Messages of which the observer learns what their transport lets them send, over time. As
+    /// above.
+    pub flows: Vec<MsgKey>,
     /// No packet is in flight for longer; [`Dur::MAX`]: nobody knows. Endpoints then remember what
     /// is over for as long as they would anywhere. No effect on results.
     pub packet_life: Dur,
@@ -273,6 +291,8 @@ impl Config {
             window: (Time::ZERO, Time::NEVER),
             sample_every: None,
             rtts: false,
+            life: LifeDetail::None,
+            flows: Vec::new(),
             packet_life: Dur::MAX,
             check: true,
         }

@@ -18,6 +18,7 @@ use units::{Dur, HostId, MsgId, MsgKey, Rate, Time, TimerId};
 
 use crate::config::Config;
 use crate::digest::{self, Outcome};
+use crate::flow_trace::FlowTrace;
 use crate::link_state::RoutingView;
 use crate::livelock::{CALLS_MAX, Recent, RecentKind};
 use crate::message_table::{MessageEvent, Report};
@@ -192,6 +193,8 @@ pub(crate) struct Hosts<const WATCHED: bool> {
     stats: [u64; Stat::COUNT],
     /// Of that, what they have counted for single messages.
     per_message: PerMessageStats,
+    /// The messages whose windows and rates are observed.
+    flows: FlowTrace,
 }
 
 /// What a core of today has to itself, and as much again of what it shares, bytes.
@@ -228,6 +231,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             placed_bytes: 0,
             stats: [0; Stat::COUNT],
             per_message: PerMessageStats::default(),
+            flows: FlowTrace::new(&world.config.flows),
         }
     }
 
@@ -358,7 +362,10 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         let (pkt, now) = (net.packet(handle), net.core().now());
         let host = &mut self.hosts[h as usize];
         host.received.add(u64::from(pkt.wire_len));
-        let view = net.view();
+        if WATCHED {
+            net.follow_received((h, host.me), handle);
+        }
+        let (view, pkt) = (net.view(), net.packet(handle));
         host.enter(&view, now, &mut self.fx, |endpoint, cx| endpoint.on_packet(cx, pkt));
         net.free(handle);
         self.finish_call(net, h);
@@ -374,6 +381,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             net.core_mut().events_mut().wake(h, next);
             return;
         }
+        self.follow_call(net, h, true);
         for calls in 0.. {
             if self.livelocked(net, h, RecentKind::Timer, calls) {
                 break;
@@ -397,6 +405,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             net.core_mut().uncount();
             return;
         }
+        self.follow_call(net, h, false);
         self.hosts[h as usize].app_at = Time::NEVER;
         for calls in 0.. {
             if self.livelocked(net, h, RecentKind::App, calls) {
@@ -423,6 +432,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     #[inline(never)]
     pub(crate) fn nic_departure(&mut self, net: &mut Network<'_, WATCHED>, h: u32) {
         net.nic_departure(h);
+        self.follow_call(net, h, false);
         let host = &mut self.hosts[h as usize];
         let token = std::mem::take(&mut host.token);
         if token != 0 {
@@ -431,6 +441,15 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             host.enter(&view, now, &mut self.fx, |ep, cx| ep.on_sent(cx, token, now));
         }
         self.finish_call(net, h);
+    }
+
+    /// Host `h` is called, without a packet; `timed`: because a time has come.
+    #[inline(always)]
+    fn follow_call(&mut self, net: &mut Network<'_, WATCHED>, h: u32, timed: bool) {
+        if WATCHED {
+            let now = net.core().now();
+            net.lives_mut().into_iter().for_each(|lives| lives.call(h, now, timed));
+        }
     }
 
     /// Host `h` has broken a rule.
@@ -499,6 +518,11 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         }
         let host = &mut self.hosts[h as usize];
         net.core_mut().events_mut().wake(h, host.next_timer());
+        if WATCHED && !self.flows.is_empty() {
+            let Host { endpoint, me, .. } = &self.hosts[h as usize];
+            let now = net.core().now();
+            self.flows.look(&**endpoint, *me, now, net.observer_mut());
+        }
     }
 
     /// Schedule the application's next event, which may have changed.
@@ -550,12 +574,20 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             Effect::Place { key, offset, len } => {
                 let host = &mut self.hosts[h as usize];
                 self.placed_bytes += u64::from(len);
+                if WATCHED {
+                    let now = net.core().now();
+                    net.lives_mut().into_iter().for_each(|lives| lives.place(key, now));
+                }
                 let placed = host.reassembly.place(key, offset, len, net.core().now());
                 net.core_mut().require(Some(key), placed);
             }
             Effect::Count(stat) => self.stats[stat as usize] += 1,
             Effect::CountFor(stat, id) => {
                 let key = MsgKey { src: self.hosts[h as usize].me, id };
+                if WATCHED && stat == Stat::Timeout {
+                    let now = net.core().now();
+                    net.lives_mut().into_iter().for_each(|lives| lives.time_out(key, now));
+                }
                 self.count_for(stat, key);
             }
             Effect::CountReceived(stat, key) => {
@@ -578,6 +610,9 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
                 let placed = host.reassembly.take(key);
                 let (at, len) = (host.me, placed.bytes);
                 let Note { tag, token } = self.notes.remove(&key).unwrap_or_default();
+                if WATCHED {
+                    net.end_life(key);
+                }
                 self.report(
                     net,
                     h,
@@ -751,6 +786,9 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         let Msg { dst, len, deadline, .. } = msg;
         let news = MessageEvent::Submitted { dst, len, tag: note.tag, ideal, deadline };
         self.reports.push(Report { at: net.core().now(), key, news });
+        if WATCHED {
+            net.follow_submitted(h, key, (dst, len));
+        }
         self.tell(net, msg.dst, key, note);
         // Behind one that was refused, it waits for the next `Acked` or `Failed` too. Most hosts
         // never need a backlog, which is memory.
@@ -793,6 +831,9 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             let port = TxPort { nic: 0, open };
             let answer = host.enter(&view, now, &mut self.fx, |ep, cx| ep.poll_tx(cx, port, slot));
             host.wake = Time::NEVER;
+            if WATCHED && answer != Tx::Sent {
+                net.lives_mut().into_iter().for_each(|lives| lives.answer(h, answer));
+            }
             match answer {
                 Tx::Sent if open == u8::MAX => self.send(net, h, packet),
                 Tx::Sent => self.send_if_open(net, h, packet),
@@ -832,6 +873,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     #[inline(never)]
     pub(crate) fn classes_changed(&mut self, net: &mut Network<'_, WATCHED>, h: u32) {
         // The port is idle, or the packet would not wait here.
+        self.follow_call(net, h, false);
         if let Some(packet) = net.take_held(h) {
             self.send_if_open(net, h, packet);
         }
@@ -852,5 +894,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         host.token = token;
         host.sent.add(u64::from(len));
         host.data_sent += u64::from(payload);
+        if WATCHED {
+            net.follow_sent(h, packet);
+        }
     }
 }

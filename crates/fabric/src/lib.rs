@@ -18,9 +18,11 @@ mod event;
 mod event_loop;
 mod events;
 mod faults;
+mod flow_trace;
 mod graph;
 mod host_clock;
 mod hosts;
+mod life;
 mod link_state;
 mod links;
 mod livelock;
@@ -55,8 +57,8 @@ mod wheel;
 mod world;
 
 pub use config::{
-    Config, ConfigError, Departures, Encapsulation, Encoding, Events, Fault, FaultAction, Pause,
-    PfcSpec, Routing, Threads, Watchdog, WatchdogAction,
+    Config, ConfigError, Departures, Encapsulation, Encoding, Events, Fault, FaultAction,
+    LifeDetail, Pause, PfcSpec, Routing, Threads, Watchdog, WatchdogAction,
 };
 pub use faults::{Change as LinkChange, Script as FaultScript, Step as FaultStep};
 pub use host_clock::{HostClock, SendJitter};

@@ -4,14 +4,15 @@
 //! The layer below [`crate::network`] and [`crate::pfc`], which decide where packets go: here they
 //! are queued, transmitted, marked, lost and observed.
 
-use endpoint::{Drop, Flags, Observer, Packet, PacketEvent};
+use endpoint::{Drop, Flags, Life, Observer, Packet, PacketEvent};
 use queues::{Desc, Disposition, draws};
-use units::{Rate, Time};
+use units::{MsgKey, Rate, Time};
 
 use crate::config::Config;
 use crate::core::Core;
 use crate::digest::{self, Outcome};
 use crate::host_clock::Jitter;
+use crate::life::{Crossed, Lives};
 use crate::outcome::Amount;
 use crate::outgoing::Outgoing;
 use crate::port::{DropCounters, FarEnd, Port};
@@ -64,6 +65,8 @@ pub(crate) struct Links<'o, const WATCHED: bool> {
     returned: Vec<u32>,
     /// Lent by the run while this partition is the only one.
     observer: Option<Watcher<'o>>,
+    /// If messages are followed, which takes an observer.
+    lives: Option<Box<Lives>>,
     /// Ports that have had packets since the last sample, and perhaps some that have not.
     active: Vec<u32>,
     /// By port.
@@ -96,6 +99,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
             slab: Slab::with_capacity(packets),
             returned: Vec::new(),
             observer: None,
+            lives: Lives::new(config.life, hosts).filter(|_| WATCHED),
             active: Vec::new(),
             tier_bytes: [0; 3],
             faulted: 0,
@@ -169,6 +173,36 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         &mut self.slab
     }
 
+    /// What follows messages, if anything does.
+    pub(crate) fn lives_mut(&mut self) -> Option<&mut Lives> {
+        self.lives.as_deref_mut()
+    }
+
+    /// The same and packet `handle`, whose port has the link's number.
+    pub(crate) fn lives_and_packet(&mut self, handle: u32) -> Option<(&mut Lives, &Packet)> {
+        Some((self.lives.as_deref_mut()?, &self.slab[handle]))
+    }
+
+    /// Message `key` is delivered now: report where its time went.
+    pub(crate) fn end_life(&mut self, key: MsgKey) {
+        let Some(lives) = &mut self.lives else { return };
+        let delivered = self.core.now();
+        match lives.deliver(key, delivered) {
+            Ok(Some(ended)) => {
+                let (submitted, spent, segments) = (ended.submitted, &ended.spent, &ended.segments);
+                let life = Life { key, submitted, delivered, spent, segments };
+                self.observer.iter_mut().for_each(|observer| observer.life(&life));
+            }
+            Ok(None) => {}
+            Err(what) => self.core.violate(Some(key), what),
+        }
+    }
+
+    /// The observer, if there is one.
+    pub(crate) fn observer_mut(&mut self) -> Option<&mut Watcher<'o>> {
+        self.observer.as_mut()
+    }
+
     pub(crate) fn lend(&mut self, observer: Option<Watcher<'o>>) {
         self.observer = observer;
     }
@@ -214,6 +248,16 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         port.arrived = digest::chain(port.arrived, now.0, pkt.key, Outcome::Arrived);
         if WATCHED {
             observe(&mut self.observer, now, port.rare.link, PacketEvent::Arrived, pkt);
+            if let Some(lives) = &mut self.lives {
+                let over = Crossed {
+                    link: port.rare.link,
+                    serialization: port.serialise(pkt.wire_len),
+                    delay: port.delay(),
+                    from_host: (link as usize) < self.hosts,
+                    to_host: matches!(port.end(), FarEnd::Host(_)),
+                };
+                lives.cross(packet, &over, now);
+            }
         }
         Some(describe(packet, pkt))
     }
@@ -233,6 +277,9 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
             let why = if port.rare.loss < 1.0 { Drop::Lossy } else { Drop::Dead };
             let event = PacketEvent::Dropped(why);
             observe(&mut self.observer, now, port.rare.link, event, pkt);
+            if let Some(lives) = &mut self.lives {
+                lives.lose(packet, port.rare.link);
+            }
         }
         self.slab.free(packet);
     }
@@ -312,6 +359,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         let mut applier = FateApplier::<WATCHED> {
             slab: &mut self.slab,
             observer: &mut self.observer,
+            lives: &mut self.lives,
             chain: &mut port.chain,
             counters: rare.drops.get_or_insert_default(),
             returned: &mut self.returned,
@@ -338,6 +386,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         let mut applier = FateApplier::<WATCHED> {
             slab: &mut self.slab,
             observer: &mut self.observer,
+            lives: &mut self.lives,
             chain: &mut port.chain,
             counters: port.rare.drops.get_or_insert_default(),
             returned: &mut self.returned,
@@ -560,6 +609,7 @@ impl<const WATCHED: bool> Exit<'_, '_, WATCHED> {
 struct FateApplier<'a, 'o, const WATCHED: bool> {
     slab: &'a mut Slab,
     observer: &'a mut Option<Watcher<'o>>,
+    lives: &'a mut Option<Box<Lives>>,
     chain: &'a mut u64,
     counters: &'a mut DropCounters,
     returned: &'a mut Vec<u32>,
@@ -599,6 +649,13 @@ impl<const WATCHED: bool> FateApplier<'_, '_, WATCHED> {
         *self.chain = digest::chain(*self.chain, self.now.0, pkt.key, outcome);
         if WATCHED {
             observe(self.observer, self.now, self.link, event, &self.slab[packet.handle]);
+            if let Some(lives) = self.lives {
+                match fate {
+                    Disposition::Trim | Disposition::Bounce => lives.cut(packet.handle, self.link),
+                    Disposition::Drop => lives.lose(packet.handle, self.link),
+                    Disposition::Mark => {}
+                }
+            }
         }
         if fate == Disposition::Drop {
             self.slab.free(packet.handle);

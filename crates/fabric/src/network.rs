@@ -13,6 +13,7 @@ use crate::batch::{self, Held};
 use crate::core::Core;
 use crate::event::Event;
 use crate::faults::{Change, Script};
+use crate::life::Lives;
 use crate::link_state::{Choose, LinkState, RoutingView};
 use crate::links::{Links, Watcher};
 use crate::outcome::{Amount, LinkStats};
@@ -437,6 +438,53 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         let sent = Sent { token: pkt.token, len: pkt.wire_len, payload: pkt.carries_payload() };
         exit.send();
         Some(sent)
+    }
+
+    /// What follows messages, if anything does.
+    pub(crate) fn lives_mut(&mut self) -> Option<&mut Lives> {
+        self.links.lives_mut()
+    }
+
+    /// Messages are followed: `packet` of host `h` has begun to leave.
+    pub(crate) fn follow_sent(&mut self, h: u32, packet: u32) {
+        let (now, end) = (self.core().now(), self.links.port(h).free_at);
+        let paused = self.paused(h);
+        if let Some((lives, pkt)) = self.links.lives_and_packet(packet) {
+            lives.send((h, packet), pkt, (now, end), paused);
+        }
+    }
+
+    /// Messages are followed: `packet` has come to host `h`, which is `me`.
+    pub(crate) fn follow_received(&mut self, (h, me): (u32, HostId), packet: u32) {
+        let (now, paused) = (self.core().now(), self.paused(h));
+        if let Some(lives) = self.links.lives_mut() {
+            lives.call(h, now, false);
+            lives.receive(packet, me, now, paused);
+        }
+    }
+
+    /// Messages are followed: host `h` has been handed message `key` of `len` bytes for `dst`.
+    pub(crate) fn follow_submitted(&mut self, h: u32, key: MsgKey, (dst, len): (HostId, u64)) {
+        let (now, paused) = (self.core().now(), self.paused(h));
+        if let Some(lives) = self.links.lives_mut() {
+            lives.submit(key, (dst, len), now, paused);
+        }
+    }
+
+    /// Message `key` is delivered now.
+    pub(crate) fn end_life(&mut self, key: MsgKey) {
+        self.links.end_life(key);
+    }
+
+    /// The observer, if there is one.
+    pub(crate) fn observer_mut(&mut self) -> Option<&mut Watcher<'o>> {
+        self.links.observer_mut()
+    }
+
+    /// How long each class has been paused at the port of host `h` by now.
+    fn paused(&self, h: u32) -> [Dur; 8] {
+        let now = self.core().now();
+        self.pfc.as_ref().map_or([Dur::ZERO; 8], |pfc| pfc.paused_for(h, now))
     }
 
     /// A frame of flow control has arrived over `link`. The host that may send now, if one may.

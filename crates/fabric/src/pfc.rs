@@ -178,6 +178,11 @@ impl Pfc {
         self.lines[h as usize].held.take()
     }
 
+    /// How long each class has been paused at port `port` by `now`.
+    pub(crate) fn paused_for(&self, port: u32, now: Time) -> [Dur; 8] {
+        std::array::from_fn(|class| self.lines[port as usize].rx.paused_for(class as u8, now))
+    }
+
     /// Of port `port` by `now`.
     pub(crate) fn stats(&self, port: usize, now: Time) -> PauseStats {
         let line = &self.lines[port];
@@ -274,6 +279,10 @@ impl Pfc {
             self.came.resize(handle + 1, 0);
         }
         self.came[handle] = port;
+        if WATCHED {
+            let so_far = self.lines[out as usize].rx.paused_for(class, links.core().now());
+            links.lives_mut().into_iter().for_each(|lives| lives.join(packet.handle, so_far));
+        }
         links.enqueue(out, packet);
         if xoff {
             self.want(links, (at, port, class), true);
@@ -467,6 +476,10 @@ impl Pfc {
         let Some(packet) = queue.dequeue() else { return };
         let mark = queue.take_mark();
         line.came = self.came[packet.handle as usize];
+        if WATCHED {
+            let so_far = line.rx.paused_for(packet.class, links.core().now());
+            links.lives_mut().into_iter().for_each(|lives| lives.leave(packet.handle, so_far));
+        }
         links.start(link, packet);
         if let Some(packet) = mark {
             links.decide(link, Disposition::Mark, packet);

@@ -252,6 +252,11 @@ impl Port {
         self.rare.rate
     }
 
+    /// From the last bit sent to its arrival, the receiving switch's latency included.
+    pub(crate) fn delay(&self) -> Dur {
+        self.delay
+    }
+
     /// Whether a packet is in service.
     #[inline(always)]
     pub(crate) fn busy(&self) -> bool {

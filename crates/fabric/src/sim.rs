@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use endpoint::{App, Endpoint, Observer};
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, LifeDetail};
 use crate::outcome::{Outcome, Progress, Violated};
 use crate::run::{Run, Setup};
 use crate::topology::Topology;
@@ -33,7 +33,9 @@ impl<'o> Sim<'o> {
         apps: Vec<Box<dyn App>>,
         observer: &'o mut (dyn Observer + Send),
     ) -> Result<Self, ConfigError> {
-        let (topology, watches) = (topology.into(), observer.watches_packets());
+        let topology = topology.into();
+        let follows = config.life != LifeDetail::None || !config.flows.is_empty();
+        let watches = observer.watches_packets() || follows;
         let setup = Setup { topology, config, endpoints, apps, observer };
         let run = match watches {
             true => Run::new(setup).map(AnyRun::Watched),

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use endpoint::Routes;
 use units::{Dur, HostId, Rate};
+use wire::shim::Key;
 
 use crate::clock;
 
@@ -28,6 +29,11 @@ pub struct Config {
     pub me: HostId,
     /// The others.
     pub peers: AddressBook,
+    /// The key that this host shares with each of them, or no key at all. With keys, every packet
+    /// has tags; what has none, or false ones, is ignored, and so is what is repeated: a peer's
+    /// life counts only once it has answered, and packets that name no life of this host are none.
+    /// Messages to a peer wait for that answer, one round trip.
+    pub keys: BTreeMap<HostId, Key>,
     /// Seed of the endpoint's and the application's draws.
     pub seed: u64,
     /// Which life of this host this is: each start needs a larger number than all before it, so
@@ -84,6 +90,7 @@ impl Config {
         Self {
             me,
             peers,
+            keys: BTreeMap::new(),
             seed,
             incarnation: clock::since_1970_us(),
             start: Instant::now(),

@@ -23,6 +23,14 @@ pub enum Error {
     /// What the endpoint rests on has ended.
     #[error("the transport cannot go on: {0}")]
     Broken(String),
+    /// Some peers have keys, and this one has none.
+    #[error("{0} has no key, and other peers have: give each one a key, or none")]
+    NoKey(HostId),
+    /// There are keys, and the incarnation is zero.
+    #[error(
+        "a host with keys needs an incarnation above zero, each time that it starts a larger one"
+    )]
+    NoLife,
     /// The application signals a host that is not in the address book.
     #[error("the application signals {0}, which is not in the address book")]
     Stranger(HostId),

@@ -18,6 +18,7 @@
 //! | `outbox` | messages that are not over, and what they say |
 //! | `signals` | what hosts, and their applications, tell each other outside messages |
 //! | `lives` | which life of each peer counts |
+//! | `introductions` | messages to peers that have to say first which life that is |
 //! | `timers` | one deadline per timer |
 //! | `clock` | the monotonic clock as [`units::Time`] |
 //! | `content` | where payload comes from and goes to |
@@ -31,6 +32,7 @@ mod content;
 mod doorbell;
 mod error;
 mod inbox;
+mod introductions;
 mod link;
 mod lives;
 mod neighbours;
@@ -50,4 +52,5 @@ pub use link::{Fate, Faults, seeded_faults};
 pub use node::{Delivery, Limits, Manner, Message, Node, NodeError, Reply};
 pub use runtime::{Counters, Host};
 pub use udp::bind;
+pub use wire::shim::Key;
 pub use xdp::{Xdp, XdpError};

@@ -10,7 +10,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use units::{Dur, HostId, MsgId, MsgKey};
-use wire::shim::{Datagram, SHIM_LEN, ShimError, ShimRepr, flag, seal};
+use wire::shim::{Datagram, Key, SHIM_LEN, ShimError, ShimRepr, TAGS_LEN, flag, seal};
 
 use crate::backend::{Arrived, Backend, Outgoing, Socket};
 use crate::doorbell::Doorbell;
@@ -102,18 +102,20 @@ struct Peer {
     addr: SocketAddr,
     /// The longest IP packet that the way to it takes, bytes; no limit where that is not known.
     mtu: usize,
+    /// The key that this host shares with it, if any.
+    key: Option<Key>,
 }
 
 impl Peer {
     /// The kernel knows the MTU of the way to whom a socket is connected (ip(7), `IP_MTU`).
-    fn at(addr: SocketAddr) -> Self {
+    fn at(addr: SocketAddr, key: Option<Key>) -> Self {
         let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let mtu = UdpSocket::bind(unspecified).and_then(|socket| {
             socket.connect(addr)?;
             Ok(getsockopt(&socket, sockopt::IpMtu)?)
         });
         let mtu = mtu.ok().and_then(|mtu| usize::try_from(mtu).ok()).unwrap_or(usize::MAX);
-        Self { addr, mtu }
+        Self { addr, mtu, key }
     }
 }
 
@@ -123,11 +125,18 @@ impl Link {
             Socket::Udp(socket) => Box::new(Udp::new(socket, config.trains)?),
             Socket::Xdp(socket) => Box::new(socket.to(&config.peers)?),
         };
+        let peer = |(&host, &addr): (&HostId, &SocketAddr)| {
+            let key = config.keys.get(&host).cloned();
+            match key.is_some() || config.keys.is_empty() {
+                true => Ok((host, Peer::at(addr, key))),
+                false => Err(Error::NoKey(host)),
+            }
+        };
         Ok(Self {
             backend,
             me: config.me,
             mtu: config.mtu,
-            peers: config.peers.iter().map(|(&host, &addr)| (host, Peer::at(addr))).collect(),
+            peers: config.peers.iter().map(peer).collect::<Result<_, _>>()?,
             faults: Box::new(|_| Fate::Pass),
             tokens: Vec::new(),
             payload: 0..0,
@@ -157,28 +166,30 @@ impl Link {
         content: &mut dyn Content,
         counters: &mut Counters,
     ) -> Result<(), ContractViolation> {
-        let &Peer { addr: to, mtu } = match self.peers.get(&pkt.dst) {
+        let &Peer { addr: to, mtu, ref key } = match self.peers.get(&pkt.dst) {
             Some(peer) if pkt.src == self.me => peer,
             _ => return Err(ContractViolation::Address { src: pkt.src, dst: pkt.dst }),
         };
+        let tags = if key.is_some() { TAGS_LEN } else { 0 };
         if pkt.wire_len > self.mtu {
             return Err(ContractViolation::Mtu { wire_len: pkt.wire_len, mtu: self.mtu });
         }
-        let bytes = IP_AND_UDP + SHIM_LEN + pkt.header().len() + pkt.payload_len() as usize;
+        let bytes = IP_AND_UDP + SHIM_LEN + tags + pkt.header().len() + pkt.payload_len() as usize;
         if bytes > mtu {
             return Err(ContractViolation::PathMtu { bytes, dst: pkt.dst, mtu });
         }
         // More than 65535 bytes do not fit the slot either; `emit` says so.
         let payload_len = u16::try_from(pkt.payload_len()).unwrap_or(u16::MAX);
         let slot = self.backend.slot();
-        let len = shim(pkt, beside).emit(pkt.header(), payload_len, slot)?;
+        let shim = ShimRepr { tagged: key.is_some(), ..shim(pkt, beside) };
+        let len = shim.emit(pkt.header(), payload_len, slot)?;
         let datagram = &mut slot[..len];
         if payload_len > 0 {
             let key = MsgKey { src: self.me, id: pkt.span.msg };
             let payload = &mut datagram[len - usize::from(payload_len)..];
             content.read(key, pkt.span.offset, payload);
         }
-        seal(datagram);
+        seal(datagram, key.as_ref());
         let fate = (self.faults)(counters.sent);
         match fate {
             Fate::Pass => {}
@@ -228,7 +239,7 @@ impl Link {
         };
         counters.received += 1;
         let datagram = self.backend.datagram();
-        let (mut pkt, beside, payload_len) = match decode(datagram) {
+        let (decoded, mut pkt, beside) = match decode(datagram) {
             Ok(decoded) => decoded,
             Err(ShimError::HeaderDamaged | ShimError::PayloadDamaged) => {
                 counters.damaged += 1;
@@ -243,14 +254,19 @@ impl Link {
             counters.misaddressed += 1;
             return Ok(Received::Ignored);
         }
-        if self.peers.get(&pkt.src).is_none_or(|peer| peer.addr != from) {
+        // What comes back is by this host, with the key of whom it was for.
+        let Some(peer) = self.peers.get(&pkt.src).filter(|peer| peer.addr == from) else {
             counters.unknown_peer += 1;
+            return Ok(Received::Ignored);
+        };
+        if decoded.is_by(peer.key.as_ref()).is_err() {
+            counters.forged += 1;
             return Ok(Received::Ignored);
         }
         if marked {
             pkt.flags.set(Flags::CE);
         }
-        self.payload = datagram.len() - payload_len..datagram.len();
+        self.payload = datagram.len() - decoded.payload().len()..datagram.len();
         Ok(Received::Packet(pkt, beside))
     }
 
@@ -298,9 +314,9 @@ fn shim(pkt: &Packet, beside: Beside) -> ShimRepr {
     ShimRepr { tag, token, oldest, src_life, dst_life, ..pkt.shim() }
 }
 
-/// The packet in `bytes`, what is said beside it, and the length of its payload, which must be
-/// what the packet's flags let expect.
-fn decode(bytes: &[u8]) -> Result<(Packet, Beside, usize), ShimError> {
+/// `bytes` as a datagram, the packet in it, and what is said beside it. Its payload must be as long
+/// as the packet's flags let expect.
+fn decode(bytes: &[u8]) -> Result<(Datagram<'_>, Packet, Beside), ShimError> {
     let datagram = Datagram::new_checked(bytes)?;
     let shim = ShimRepr::parse(&datagram);
     let pkt = Packet::from_shim(&shim, datagram.header());
@@ -308,7 +324,7 @@ fn decode(bytes: &[u8]) -> Result<(Packet, Beside, usize), ShimError> {
     let beside = Beside { said: (tag, token), oldest, src_life, dst_life };
     let (have, need) = (datagram.payload().len(), pkt.payload_len() as usize);
     match have == need {
-        true => Ok((pkt, beside, need)),
+        true => Ok((datagram, pkt, beside)),
         false => Err(ShimError::Short { need, have }),
     }
 }
@@ -452,19 +468,19 @@ mod tests {
         let mut bytes = vec![0; 200];
         let repr = ShimRepr { span_len: 5, ..shim(&data(5), BESIDE) };
         let cut = repr.emit(b"hdr", 4, &mut bytes).unwrap();
-        seal(&mut bytes[..cut]);
+        seal(&mut bytes[..cut], None);
         a.send_to(&bytes[..cut], to).unwrap();
         a.send_to(b"hello", to).unwrap();
         let elsewhere = ShimRepr { dst: HostId(7), ..repr };
         let len = elsewhere.emit(b"hdr", 5, &mut bytes).unwrap();
-        seal(&mut bytes[..len]);
+        seal(&mut bytes[..len], None);
         a.send_to(&bytes[..len], to).unwrap();
         let len = repr.emit(b"hdr", 5, &mut bytes).unwrap();
         bytes[SHIM_LEN + 3] = 1;
-        seal(&mut bytes[..len]);
+        seal(&mut bytes[..len], None);
         bytes[SHIM_LEN + 3] = 2;
         a.send_to(&bytes[..len], to).unwrap();
-        seal(&mut bytes[..len]);
+        seal(&mut bytes[..len], None);
         let stranger = UdpSocket::bind(LOOPBACK).unwrap();
         stranger.send_to(&bytes[..len], to).unwrap();
         for _ in 0..5 {

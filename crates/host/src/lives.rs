@@ -4,6 +4,10 @@
 //! knows it. The first life that is heard of counts. Any other one is believed only by an answer to
 //! a random number that this host has sent there: otherwise one datagram with a forged address
 //! could silence a peer for ever.
+//!
+//! Among hosts with keys nobody can forge a packet, but anybody can repeat one, to a host that has
+//! started again and so has forgotten it. There the first life, too, counts only once its host has
+//! answered, and a packet that names no life of this host is none for it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -37,12 +41,24 @@ pub(crate) enum Verdict {
 /// The lives of this host and its peers.
 pub(crate) struct Lives {
     pub(crate) mine: u64,
+    /// Whether packets could be repeated by somebody else: there are keys.
+    wary: bool,
     peers: BTreeMap<HostId, Peer>,
 }
 
 impl Lives {
-    pub(crate) fn new(mine: u64) -> Self {
-        Self { mine, peers: BTreeMap::new() }
+    pub(crate) fn new(mine: u64, wary: bool) -> Self {
+        Self { mine, wary, peers: BTreeMap::new() }
+    }
+
+    /// Whether `host` may be sent messages: not if it must answer first, and has not.
+    pub(crate) fn knows(&self, host: HostId) -> bool {
+        !self.wary || self.of(host) != 0
+    }
+
+    /// The number to ask `host` with in which life it is, if it is time.
+    pub(crate) fn ask(&mut self, host: HostId, now: Time) -> io::Result<Option<u64>> {
+        self.peers.entry(host).or_default().ask(now)
     }
 
     /// The life of `host` that counts; zero if none was heard of.
@@ -58,13 +74,14 @@ impl Lives {
         now: Time,
     ) -> io::Result<Verdict> {
         let peer = self.peers.entry(src).or_default();
-        if peer.life == 0 {
+        if peer.life == 0 && !self.wary {
             peer.life = theirs;
         }
         if theirs != peer.life {
             return Ok(Verdict::Other(peer.ask(now)?));
         }
-        Ok(if mine == 0 || mine == self.mine { Verdict::Current } else { Verdict::Former })
+        let for_this = mine == self.mine || mine == 0 && !self.wary;
+        Ok(if for_this { Verdict::Current } else { Verdict::Former })
     }
 
     /// `src` has answered with `number`, in life `theirs`. True if that counts from now on, and
@@ -75,7 +92,8 @@ impl Lives {
             return false;
         }
         peer.asked = None;
-        std::mem::replace(&mut peer.life, theirs) != theirs
+        let before = std::mem::replace(&mut peer.life, theirs);
+        before != 0 && before != theirs
     }
 }
 
@@ -105,7 +123,7 @@ mod tests {
 
     #[test]
     fn another_life_counts_only_once_its_host_has_answered() {
-        let mut lives = Lives::new(50);
+        let mut lives = Lives::new(50, false);
         let mut now = Time::ZERO;
         let mut judge = |lives: &mut Lives, theirs, mine| {
             now += PAUSE;
@@ -125,8 +143,23 @@ mod tests {
     }
 
     #[test]
+    fn among_hosts_with_keys_the_first_life_has_to_answer_too() {
+        let mut lives = Lives::new(50, true);
+        let now = Time::ZERO;
+        let Verdict::Other(Some(number)) = lives.judge(A, (9, 50), now).unwrap() else { panic!() };
+        assert!(!lives.knows(A), "that may be a packet of long ago");
+        assert!(!lives.answered(A, number, 9), "none counted before");
+        assert!(lives.knows(A) && lives.of(A) == 9);
+        let mut judge = |theirs, mine| lives.judge(A, (theirs, mine), now + PAUSE).unwrap();
+        assert_eq!(judge(9, 50), Verdict::Current);
+        assert_eq!(judge(9, 0), Verdict::Former, "to whom it was is not said");
+        assert_eq!(judge(9, 49), Verdict::Former);
+        assert!(matches!(judge(8, 50), Verdict::Other(Some(_))));
+    }
+
+    #[test]
     fn a_flood_of_claims_asks_once_a_millisecond() {
-        let mut lives = Lives::new(1);
+        let mut lives = Lives::new(1, false);
         lives.judge(A, (1, 0), Time::ZERO).unwrap();
         let asked = (0..10_000u64).filter(|&n| {
             let now = Time::ZERO + Dur::from_us(n);

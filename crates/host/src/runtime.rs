@@ -19,6 +19,7 @@ use units::{Dur, HostId, MsgId, MsgKey, Time};
 use crate::clock::Clock;
 use crate::doorbell::Doorbell;
 use crate::inbox::{Contradiction, Inbox};
+use crate::introductions::Introductions;
 use crate::link::{Beside, Link, Received, Said};
 use crate::lives::{Lives, Verdict};
 use crate::outbox::Outbox;
@@ -61,6 +62,9 @@ pub struct Counters {
     pub misaddressed: u64,
     /// Ignored: not from the address of the host that it names as its source.
     pub unknown_peer: u64,
+    /// Ignored: without a tag though there are keys, with one though there are none, or with a
+    /// false one.
+    pub forged: u64,
     /// Ignored: of, or for, a former life of a host.
     pub stale: u64,
     /// Ignored: beyond `max_message` or `max_buffered`.
@@ -173,6 +177,8 @@ pub struct Host<'a> {
     /// Signals between this host and others.
     signals: Signals,
     lives: Lives,
+    /// Messages that the endpoint has not been offered, as their destinations are not known.
+    introductions: Introductions,
     /// Of whom it has just been learned that he has started again.
     restarting: Option<HostId>,
     /// What it has reported.
@@ -185,7 +191,8 @@ impl<'a> Host<'a> {
     /// A host on `socket`: of [`crate::bind`], or a [`crate::Xdp`].
     ///
     /// # Errors
-    /// The socket cannot be made non-blocking, or cannot reach a peer.
+    /// The socket cannot be made non-blocking, or cannot reach a peer; or keys are not those of all
+    /// peers, or the incarnation is zero in spite of them.
     pub fn new(
         mut config: Config,
         socket: impl Into<Socket>,
@@ -193,6 +200,9 @@ impl<'a> Host<'a> {
         app: &'a mut dyn App,
         content: &'a mut dyn Content,
     ) -> Result<Self, Error> {
+        if !config.keys.is_empty() && config.incarnation == 0 {
+            return Err(Error::NoLife);
+        }
         // With none per turn nothing would ever happen.
         config.batch = config.batch.max(1);
         Ok(Self {
@@ -222,7 +232,8 @@ impl<'a> Host<'a> {
             backlog: VecDeque::new(),
             retry: false,
             outbox: Outbox::default(),
-            lives: Lives::new(config.incarnation),
+            lives: Lives::new(config.incarnation, !config.keys.is_empty()),
+            introductions: Introductions::default(),
             restarting: None,
             later: BTreeMap::new(),
             signals: Signals::new(config.me, first_id(&config)),
@@ -332,6 +343,14 @@ impl<'a> Host<'a> {
             let Some(id) = self.app_timers.pop_due(now) else { break };
             self.call_app(|app, cx| app.on_timer(cx, id));
         }
+        while let Some((host, given_up)) = self.introductions.ask(now) {
+            match given_up.is_empty() {
+                true => self.ask(host)?,
+                false => given_up.iter().for_each(|msg| {
+                    self.fail(MsgKey { src: self.config.me, id: msg.id }, FailReason::TimedOut);
+                }),
+            }
+        }
         while let Some(entry) = self.later.first_entry().filter(|e| e.key().0 <= now) {
             match entry.remove() {
                 (to, said) if to == self.config.me => self.hear(to, said),
@@ -385,12 +404,16 @@ impl<'a> Host<'a> {
     fn on_control(&mut self, pkt: &Packet, beside: &Beside, at: Time) -> Result<(), Error> {
         match signals::kind(pkt) {
             Some(signals::Kind::WhoAreYou) => {
+                if !self.lives.knows(pkt.src) {
+                    self.ask(pkt.src)?;
+                }
                 self.signals.answer(pkt.src, Answer::ThisLife(beside.said.1));
             }
-            Some(signals::Kind::ThisLife)
-                if self.lives.answered(pkt.src, beside.said.1, beside.src_life) =>
-            {
-                self.on_restart(pkt.src)?;
+            Some(signals::Kind::ThisLife) => {
+                if self.lives.answered(pkt.src, beside.said.1, beside.src_life) {
+                    self.on_restart(pkt.src)?;
+                }
+                self.introduce(pkt.src)?;
             }
             Some(signals::Kind::Signal)
                 if self.is_current(pkt, beside, at)? && self.signals.hear(pkt) =>
@@ -406,6 +429,27 @@ impl<'a> Host<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Ask `host` in which life it is, unless it has just been asked.
+    fn ask(&mut self, host: HostId) -> Result<(), Error> {
+        if let Some(number) = self.lives.ask(host, self.now)? {
+            self.signals.answer(host, Answer::WhoAreYou(number));
+        }
+        Ok(())
+    }
+
+    /// `host` may have answered: what waits for it does so no more.
+    fn introduce(&mut self, host: HostId) -> Result<(), Error> {
+        if !self.lives.knows(host) {
+            return Ok(());
+        }
+        let messages = self.introductions.answered(host);
+        if !messages.is_empty() {
+            // What this host answers goes first, for the peer has to know it, too.
+            self.send_signals(self.now)?;
+        }
+        messages.into_iter().try_for_each(|msg| self.offer(msg))
     }
 
     /// `host` has started again. Its former life may have delivered what it did not confirm, so
@@ -455,7 +499,9 @@ impl<'a> Host<'a> {
         };
         let later = self.later.keys().next().map(|&(at, _)| at);
         let signals = self.signals.due();
-        let deadlines = [self.timers.next(), self.app_timers.next(), later, signals, port];
+        let introductions = self.introductions.due();
+        let deadlines =
+            [self.timers.next(), self.app_timers.next(), later, signals, introductions, port];
         let now = self.look_at_clock();
         let wake = deadlines.into_iter().flatten().min().unwrap_or(Time::NEVER);
         Ok(self.link.wait(wake.since(now).min(MAX_SLEEP), self.doorbell.as_deref())?)
@@ -743,6 +789,15 @@ impl Host<'_> {
             self.fail(MsgKey { src: self.config.me, id: msg.id }, FailReason::Refused);
             return Ok(());
         }
+        if !self.lives.knows(msg.dst) {
+            self.introductions.wait(msg);
+            return Ok(());
+        }
+        self.offer(msg)
+    }
+
+    /// Offer a message to the endpoint, behind those that wait.
+    fn offer(&mut self, msg: Msg) -> Result<(), Error> {
         self.backlog.push_back(msg);
         match self.backlog.len() {
             1 => self.offer_backlog(),
@@ -763,13 +818,15 @@ impl Host<'_> {
     }
 
     fn cancel(&mut self, id: MsgId) -> Result<(), Error> {
-        match self.backlog.iter().position(|msg| msg.id == id) {
-            Some(waiting) => {
-                self.backlog.remove(waiting);
+        let backlogged = self.backlog.iter().position(|msg| msg.id == id);
+        let waits = backlogged.and_then(|at| self.backlog.remove(at)).is_some()
+            || self.introductions.cancel(id);
+        match waits {
+            true => {
                 self.fail(MsgKey { src: self.config.me, id }, FailReason::Cancelled);
                 Ok(())
             }
-            None => self.call(|endpoint, cx| endpoint.on_cancel(cx, id)),
+            false => self.call(|endpoint, cx| endpoint.on_cancel(cx, id)),
         }
     }
 }

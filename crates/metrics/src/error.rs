@@ -30,7 +30,9 @@ impl FileError {
         Self { action, path: path.to_owned(), cause: cause.into(), hint: hint.into() }
     }
 
-    pub(crate) fn io(action: &'static str, path: &Path, error: &io::Error) -> Self {
+    /// What an operation on `path` said; `action` is what was to be done with it.
+    #[must_use]
+    pub fn io(action: &'static str, path: &Path, error: &io::Error) -> Self {
         let (cause, hint) = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 ("the disk is full", "free some space, or choose another directory with --out")

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use units::{Dur, Time};
 
-use crate::table::{read_each, read_table};
+use crate::table::{read_each, read_table, write_table};
 use crate::{Columns, FileError, Pack, Row, Sorted, StagedFile, TableWriter};
 
 /// Why a message was given up.
@@ -218,6 +218,14 @@ pub fn write_flows(file: StagedFile, rows: &Sorted<FlowRow>) -> Result<(), FileE
     let mut table = TableWriter::new(file)?;
     rows.iter()?.try_for_each(|row| table.push(row?))?;
     table.finish()
+}
+
+/// Writes `flows.parquet` of rows in memory.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_flow_rows(file: StagedFile, rows: &[FlowRow]) -> Result<(), FileError> {
+    write_table(file, rows.iter().copied())
 }
 
 /// All rows of a `flows.parquet`, in file order.

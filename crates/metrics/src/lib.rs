@@ -9,7 +9,12 @@
 //! | `series.parquet` | [`Series`] | queues, goodput and link use over time, at most 2000 points |
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
 //! | `packet_latency.parquet` | [`LatencyRow`] | how long packets took until they were acknowledged, with `measure.packet_latency` |
+//! | `life.parquet` | [`LifeRow`] | where the time of each message went, with `measure.life` |
+//! | `flow_trace.parquet` | [`FlowTraceRow`] | windows, rates and round trips over time, with `--trace flows@SRC:MSG` |
 //! | `queues.parquet` | [`QueueRow`] | queue lengths, sampled, with `--trace queues` |
+//! | `metrics.json` | [`RunValues`] | every metric of a job of a sweep or comparison |
+//! | `runs.parquet` | [`RunTable`] | one row per job of a sweep or comparison |
+//! | `comparison.json` | [`ComparisonResults`] | what a comparison over seeds says |
 //! | `results.json`, `study.json` | [`StudyResults`] | what a study's rows say, with `reproduce` |
 //! | `packets.pcapng` | [`PcapngWriter`] | every packet that arrives at a host, with `--trace packets` |
 //! | `hops.pcapng` | [`PcapngWriter`] | every packet on every link, with `--trace packets` |
@@ -18,10 +23,13 @@
 //! All of them go through [`OutputDir`], which publishes a run's files together or not at all.
 
 mod cdf;
+mod comparison;
 mod error;
 mod flow;
 mod flow_stats;
+mod flow_trace;
 mod job;
+mod life;
 mod link;
 mod manifest;
 mod metric;
@@ -30,6 +38,7 @@ mod packet_latency;
 mod pcapng;
 mod perfetto;
 mod phases;
+mod runs;
 mod series;
 mod sorted;
 mod statistics;
@@ -38,10 +47,18 @@ mod summary;
 mod table;
 
 pub use cdf::{cdf, cdf_of};
+pub use comparison::{
+    COMPARISON_SCHEMA, Compared, ComparisonResults, Difference, Estimate, Order, Setting,
+    SizeCompared, joint_confidence, named,
+};
 pub use error::FileError;
-pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flows};
+pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flow_rows, write_flows};
 pub use flow_stats::{FlowFold, Window, acked_us, fct_us, long_flow_goodputs, slowdowns};
+pub use flow_trace::{FlowTraceRow, read_flow_trace};
 pub use job::{JobRow, JobStats, Stats, fold_jobs, job_times_us, read_jobs, write_jobs};
+pub use life::{
+    ByCause, CAUSES, LIFE_CAUSES, LifeCause, LifeRow, LifeStats, read_lives, write_lives,
+};
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
 pub use metric::{
@@ -53,9 +70,12 @@ pub use packet_latency::{LatencyRow, PacketLatency, read_packet_latency, write_p
 pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::PerfettoWriter;
 pub use phases::{Phase, PhaseFold};
+pub use runs::{RunRow, RunTable, RunValues};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
 pub use sorted::{Items, Merge, Pack, Runs, Sorted, Sorter, take};
-pub use statistics::{Moments, jain, mean_and_interval, nearest_rank};
+pub use statistics::{
+    Moments, jain, mean_and_interval, mean_and_interval_at, nearest_rank, student_t,
+};
 pub use study::{
     AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, Form, OnPhases, Origin,
     Plot, RowResult, RunRecord, STUDY_SCHEMA, Score, Shows, Span, StudyResults, Timeline, Verdict,
@@ -64,5 +84,6 @@ pub use study::{
 pub use summary::{
     Deadlines, Distribution, Failed, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets,
     Pfc, QueueBytes, RESULT_SCHEMA, SharedBuffer, SizeBucket, Summary, Timeouts, TrafficStats,
+    size_range,
 };
 pub use table::{Columns, Row, TableWriter};

@@ -25,9 +25,14 @@ const LOCK: &str = "lock";
 /// Published last: where it stands, the others of the same run do too.
 const LAST: &str = "summary.json";
 
-/// By which a directory is known to be ours, and by what in it. The first two are published first.
-const MARKS: [(&str, &str); 3] =
-    [("manifest.json", "/versions/trimline"), ("study.json", "/engine"), (LAST, "/digest")];
+/// By which a directory is known to be ours, and by what in it. All but the last are published
+/// first.
+const MARKS: [(&str, &str); 4] = [
+    ("manifest.json", "/versions/trimline"),
+    ("study.json", "/engine"),
+    ("comparison.json", "/engine"),
+    (LAST, "/digest"),
+];
 
 /// How often a directory is asked for that another run is just taking away, and how long between.
 const ATTEMPTS: u32 = 50;
@@ -37,7 +42,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 static UNFINISHED: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
 
 /// What a run may write. Those of an earlier run that this one does not write are removed.
-const RESULT_FILES: [&str; 14] = [
+const RESULT_FILES: [&str; 19] = [
     "summary.json",
     "manifest.json",
     "flows.parquet",
@@ -52,6 +57,11 @@ const RESULT_FILES: [&str; 14] = [
     "study.json",
     "jobs.parquet",
     "packet_latency.parquet",
+    "life.parquet",
+    "flow_trace.parquet",
+    "metrics.json",
+    "runs.parquet",
+    "comparison.json",
 ];
 
 /// What an [`OutputDir`] has made, and takes away again.
@@ -123,6 +133,13 @@ impl OutputDir {
         }
         probe(&out.made.stage).map_err(|e| FileError::io("write results to", &out.dir, &e))?;
         Ok(out)
+    }
+
+    /// Whether another run is writing to `dir` at this moment.
+    #[must_use]
+    pub fn is_in_use(dir: &Path) -> bool {
+        let lock = File::open(dir.join(STAGE).join(LOCK));
+        lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     /// The directory itself.
@@ -554,7 +571,7 @@ mod tests {
         table.push(QueueRow::default()).unwrap();
         let pcapng = crate::PcapngWriter::new(pcapng, []).unwrap();
         let perfetto = crate::PerfettoWriter::new(perfetto, []).unwrap();
-        for result in [table.finish(), pcapng.finish(), perfetto.finish()] {
+        for result in [table.finish(), pcapng.into_inner().finish(), perfetto.finish()] {
             let error = result.unwrap_err().to_string();
             let expected = "cannot write out/queues.parquet: the disk is full (free some space, \
                  or choose another directory with --out)";

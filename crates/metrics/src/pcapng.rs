@@ -1,15 +1,12 @@
 //! [`PcapngWriter`]: packets as a capture that Wireshark and tshark open (`packets.pcapng`).
 //!
 //! Source of the format: IETF draft-ietf-opsawg-pcapng, sections 3 and 4. One interface per
-//! directed link, with Ethernet frames and times in nanoseconds (`if_tsresol` = 9), rounded down
-//! from picoseconds. Written here rather than by a library: it takes three kinds of blocks, which
-//! the tests read with one.
+//! directed link, with Ethernet frames and times in nanoseconds (`if_tsresol` = 9). Written here
+//! rather than by a library: it takes three kinds of blocks, which the tests read with one.
 
-use std::io::Write;
+use std::io::{self, Write};
 
-use units::{Rate, Time};
-
-use crate::{FileError, StagedFile};
+use units::Rate;
 
 /// Types of blocks.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -36,24 +33,21 @@ pub struct Interface {
     pub rate: Rate,
 }
 
-/// Writes captured frames. [`finish`](Self::finish) completes the file.
-pub struct PcapngWriter {
-    file: StagedFile,
+/// Writes captured frames.
+pub struct PcapngWriter<W> {
+    to: W,
     interfaces: u32,
     /// The block that is being made.
     block: Vec<u8>,
 }
 
-impl PcapngWriter {
+impl<W: Write> PcapngWriter<W> {
     /// A capture with these interfaces; a packet names one by its index here.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub fn new(
-        file: StagedFile,
-        interfaces: impl IntoIterator<Item = Interface>,
-    ) -> Result<Self, FileError> {
-        let mut capture = Self { file, interfaces: 0, block: Vec::new() };
+    /// `to` cannot be written.
+    pub fn new(to: W, interfaces: impl IntoIterator<Item = Interface>) -> io::Result<Self> {
+        let mut capture = Self { to, interfaces: 0, block: Vec::new() };
         capture.put(&BYTE_ORDER_MAGIC.to_le_bytes());
         // Version 1.0, of a length that is not stated.
         capture.put(&[1, 0, 0, 0]);
@@ -74,38 +68,38 @@ impl PcapngWriter {
         Ok(capture)
     }
 
-    /// Appends a frame seen at `at` on an interface. `frame` may be cut short: `wire_len` is its
-    /// length on the wire, from the Ethernet header on.
+    /// Appends a frame seen on an interface, at so many nanoseconds. `frame` may be cut short:
+    /// `wire_len` is its length on the wire, from the Ethernet header on.
     ///
     /// # Errors
-    /// The file cannot be written, or there is no such interface.
+    /// It cannot be written, or there is no such interface.
     pub fn packet(
         &mut self,
-        at: Time,
+        at_ns: u64,
         interface: u32,
         frame: &[u8],
         wire_len: u32,
-    ) -> Result<(), FileError> {
+    ) -> io::Result<()> {
         if interface >= self.interfaces {
-            let cause = format!("it has no interface {interface}");
-            let hint = "this is a defect: report it";
-            return Err(FileError::new("write", self.file.path(), cause, hint));
+            return Err(io::Error::other(format!("the capture has no interface {interface}")));
         }
-        let ns = at.0 / 1000;
         let captured = frame.len() as u32;
-        for word in [interface, (ns >> 32) as u32, ns as u32, captured, wire_len] {
+        for word in [interface, (at_ns >> 32) as u32, at_ns as u32, captured, wire_len] {
             self.put(&word.to_le_bytes());
         }
         self.put(frame);
         self.end_block(ENHANCED_PACKET)
     }
 
-    /// Completes the file.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn finish(self) -> Result<(), FileError> {
-        self.file.finish()
+    /// What it is written to.
+    pub const fn get_ref(&self) -> &W {
+        &self.to
+    }
+
+    /// What it was written to.
+    #[must_use]
+    pub fn into_inner(self) -> W {
+        self.to
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -127,13 +121,13 @@ impl PcapngWriter {
     }
 
     /// Writes the block that has been made: its type, its length, itself, its length again.
-    fn end_block(&mut self, kind: u32) -> Result<(), FileError> {
+    fn end_block(&mut self, kind: u32) -> io::Result<()> {
         self.pad();
         let length = (self.block.len() as u32 + 12).to_le_bytes();
         let parts = [&kind.to_le_bytes()[..], &length, &self.block, &length];
-        let written = parts.into_iter().try_for_each(|part| self.file.write_all(part));
+        let written = parts.into_iter().try_for_each(|part| self.to.write_all(part));
         self.block.clear();
-        written.map_err(|e| FileError::io("write", self.file.path(), &e))
+        written
     }
 }
 
@@ -146,22 +140,17 @@ mod tests {
     use pcap_file::pcapng::{Block, PcapNgReader};
 
     use super::*;
-    use crate::OutputDir;
 
     #[test]
     fn reads_back() {
-        let dir = tempfile::tempdir().unwrap();
-        let out = OutputDir::create(dir.path()).unwrap();
         let link = |name: &str| Interface { name: name.to_owned(), rate: Rate(10_000_000_000) };
         let links = [link("host 0 -> tor 0"), link("tor 0 -> host 1")];
-        let mut capture = PcapngWriter::new(out.file("packets.pcapng").unwrap(), links).unwrap();
+        let mut capture = PcapngWriter::new(Vec::new(), links).unwrap();
         // Later than 2^32 ns, an odd length, and cut short.
-        let at = Time(5_000_000_001_999);
-        capture.packet(at, 1, &[0xab; 65], 9064).unwrap();
-        assert!(capture.packet(at, 2, &[], 0).is_err(), "no such interface");
-        capture.finish().unwrap();
-        let file = std::fs::File::open(out.staged().join("packets.pcapng")).unwrap();
-        let mut reader = PcapNgReader::new(file).unwrap();
+        capture.packet(5_000_000_001, 1, &[0xab; 65], 9064).unwrap();
+        assert!(capture.packet(0, 2, &[], 0).is_err(), "no such interface");
+        let file = capture.into_inner();
+        let mut reader = PcapNgReader::new(file.as_slice()).unwrap();
         let mut packets = 0;
         while let Some(block) = reader.next_block() {
             if let Block::EnhancedPacket(packet) = block.unwrap() {

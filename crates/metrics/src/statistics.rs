@@ -87,20 +87,65 @@ const STUDENT_T: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// The same for more degrees of freedom than the table has: that of the normal distribution.
-const STUDENT_T_MANY: f64 = 1.960;
-
 /// The mean of independent values, and half the width of its 95 % confidence interval by Student's
 /// t, of which there is none below two values. `None` without values.
 #[must_use]
 pub fn mean_and_interval(values: &[f64]) -> Option<(f64, Option<f64>)> {
+    let t = |freedom: usize| {
+        STUDENT_T.get(freedom - 1).copied().unwrap_or_else(|| student_t(0.95, freedom))
+    };
+    mean_and_interval_by(values, t)
+}
+
+/// The same of another `confidence`, such as 0.99.
+#[must_use]
+pub fn mean_and_interval_at(values: &[f64], confidence: f64) -> Option<(f64, Option<f64>)> {
+    mean_and_interval_by(values, |freedom| student_t(confidence, freedom))
+}
+
+fn mean_and_interval_by(
+    values: &[f64],
+    t: impl FnOnce(usize) -> f64,
+) -> Option<(f64, Option<f64>)> {
     let moments: Moments = values.iter().copied().collect();
     let mean = moments.mean()?;
-    let interval = moments.stdev().map(|stdev| {
-        let t = STUDENT_T.get(values.len() - 2).copied().unwrap_or(STUDENT_T_MANY);
-        t * stdev / (values.len() as f64).sqrt()
-    });
+    let interval =
+        moments.stdev().map(|stdev| t(values.len() - 1) * stdev / (values.len() as f64).sqrt());
     Some((mean, interval))
+}
+
+/// The value that Student's t with so many degrees of freedom, one at least, does not exceed in
+/// size with the probability `confidence`.
+#[must_use]
+pub fn student_t(confidence: f64, freedom: usize) -> f64 {
+    let (mut low, mut high) = (0.0_f64, 1.0_f64);
+    while within_t(high, freedom) < confidence && high < 1e12 {
+        high *= 2.0;
+    }
+    // To the last digit of a double.
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if within_t(middle, freedom) < confidence { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// The probability that Student's t is no larger in size than `t`. Source: Abramowitz and Stegun,
+/// "Handbook of Mathematical Functions", 26.7.3 and 26.7.4.
+fn within_t(t: f64, freedom: usize) -> f64 {
+    let angle = (t / (freedom as f64).sqrt()).atan();
+    let (sine, cosine) = angle.sin_cos();
+    // The terms of both series differ in where they begin.
+    let odd = freedom % 2;
+    let (mut sum, mut term) = (0.0, if odd == 1 { cosine } else { 1.0 });
+    for n in (odd..freedom.saturating_sub(1)).step_by(2) {
+        sum += term;
+        term *= (n + 1) as f64 / (n + 2) as f64 * cosine * cosine;
+    }
+    match odd {
+        1 => std::f64::consts::FRAC_2_PI * (angle + sine * sum),
+        _ => sine * sum,
+    }
 }
 
 /// Jain's fairness index: (sum x)^2 / (n sum x^2). `None` if all are zero. Source: R. Jain, D.
@@ -153,7 +198,24 @@ mod tests {
         assert_eq!(mean_and_interval(&[]), None);
         let many: Vec<f64> = (0..100).map(|i| f64::from(i % 2)).collect();
         let (_, interval) = mean_and_interval(&many).unwrap();
-        assert!((interval.unwrap() - 1.96 * 0.050_251_89).abs() < 1e-6, "{interval:?}");
+        assert!((interval.unwrap() - 1.984_217 * 0.050_251_89).abs() < 1e-6, "{interval:?}");
+    }
+
+    /// Values of the same handbook's table, and of the normal distribution.
+    #[test]
+    fn quantiles_of_student_s_t() {
+        for (freedom, t) in (1..).zip(STUDENT_T) {
+            assert!((student_t(0.95, freedom) - t).abs() < 6e-4, "{freedom}");
+        }
+        let cases = [(0.99, 1, 63.657), (0.99, 9, 3.250), (0.999, 4, 8.610), (0.9, 60, 1.671)];
+        for (confidence, freedom, t) in cases {
+            let found = student_t(confidence, freedom);
+            assert!((found - t).abs() < 6e-4, "{confidence} {freedom}: {found}");
+        }
+        assert!((student_t(0.95, 100_000) - 1.95999).abs() < 1e-4);
+        assert!(student_t(0.0, 3) < 1e-9);
+        let at = mean_and_interval_at(&[1.0, 2.0, 3.0], 0.99).unwrap();
+        assert!((at.1.unwrap() - 9.9248 / 3.0f64.sqrt()).abs() < 1e-3, "{at:?}");
     }
 
     #[test]

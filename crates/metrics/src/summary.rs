@@ -7,14 +7,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::output::{read_json, write_json};
-use crate::{FileError, JobStats, OutputDir, PacketLatency, Phase, Stats};
+use crate::{FileError, JobStats, LifeStats, OutputDir, PacketLatency, Phase, Stats};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
 /// latency of packets, phases. 3: jobs. 4: what transports count for each message. 5: deadlines.
 /// 6: priority flow control, round-trip samples. 7: messages that failed, by cause, apart from
 /// those unfinished; `pfc.depth` is `pfc.pause_depth`, `pfc.memory_bytes` is
-/// `pfc.buffer_max_bytes`.
-pub const RESULT_SCHEMA: u32 = 7;
+/// `pfc.buffer_max_bytes`. 8: where the time of messages went.
+pub const RESULT_SCHEMA: u32 = 8;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -49,6 +49,8 @@ pub struct Summary {
     /// From the first transmission of a packet to its acknowledgement; without numbers unless
     /// `measure.packet_latency` is set.
     pub packet_latency_us: PacketLatency,
+    /// Where the time of measured messages went; without numbers unless `measure.life` is set.
+    pub life_us: LifeStats,
     /// Messages that a receiver had forgotten and delivered a second time, over the whole run.
     /// Always 0 unless a NIC is told to remember the last messages only (`remember`).
     pub delivered_twice: u64,
@@ -255,6 +257,25 @@ pub struct SizeBucket {
     pub p99: Option<f64>,
 }
 
+/// The sizes of `from <= size < to` in words: `< 10 KB`, `1–10 MB`.
+#[must_use]
+pub fn size_range(from: u64, to: Option<u64>) -> String {
+    let short = |n: u64| match n {
+        1_000_000.. => format!("{} MB", n / 1_000_000),
+        _ => format!("{} KB", n / 1_000),
+    };
+    match (from, to) {
+        (0, Some(to)) => format!("< {}", short(to)),
+        (from, Some(to)) => {
+            let (from, to) = (short(from), short(to));
+            let (amount, unit) = from.split_once(' ').unwrap_or((&from, ""));
+            let amount = if to.ends_with(unit) { amount } else { &from };
+            format!("{amount}–{to}")
+        }
+        (from, None) => format!("≥ {}", short(from)),
+    }
+}
+
 /// The measurement window and what it left behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -410,6 +431,7 @@ mod tests {
             jobs: JobStats::default(),
             rtt_us: Stats::default(),
             packet_latency_us: PacketLatency::default(),
+            life_us: LifeStats::default(),
             delivered_twice: 0,
             packets: Packets::default(),
             timeouts: Timeouts::default(),

@@ -386,6 +386,19 @@ impl Cell for String {
     }
 }
 
+impl Cell for Option<String> {
+    type Stored = ByteArrayType;
+    const NULLABLE: bool = true;
+
+    fn store(&self) -> Result<Option<ByteArray>, ParquetError> {
+        Ok(self.as_deref().map(ByteArray::from))
+    }
+
+    fn load(cell: Option<ByteArray>) -> Result<Self, ParquetError> {
+        cell.as_ref().map(text).transpose()
+    }
+}
+
 impl Cell for Option<Failure> {
     type Stored = ByteArrayType;
     const NULLABLE: bool = true;

@@ -1,6 +1,6 @@
 //! Result files to one self-contained HTML page.
 //!
-//! [`render`] makes the page of one run or of a study, [`render_comparison`] that of several runs.
+//! [`render`] makes the page of one run, a study or a comparison over seeds, [`render_comparison`] that of several runs.
 //! [`scoreboard()`] is a Markdown page over several studies.
 //! The pages need no network, no script and no fonts: the plots are inline SVG by `plotters`, the
 //! text is escaped by `maud`, and colours follow the reader's light or dark setting.
@@ -9,12 +9,14 @@ mod axis;
 mod chart;
 mod comparison;
 mod jobs;
+mod life;
 mod number;
 mod numbers;
 mod page;
 mod results;
 mod run;
 mod scoreboard;
+mod seeds;
 mod study;
 mod timeline;
 
@@ -47,7 +49,7 @@ pub enum ReportError {
     },
 }
 
-/// The page of the run or of the study whose results are in `dir`.
+/// The page of the run, the study or the comparison over seeds whose results are in `dir`.
 ///
 /// # Errors
 /// A result file is missing or broken.
@@ -55,6 +57,10 @@ pub fn render(dir: &Path) -> Result<String, ReportError> {
     let study = dir.join("study.json");
     if study.exists() {
         return study::page(&metrics::StudyResults::read(&study)?);
+    }
+    let comparison = dir.join("comparison.json");
+    if comparison.exists() {
+        return seeds::page(&metrics::ComparisonResults::read(&comparison)?);
     }
     run::page(&results::Results::read(dir)?)
 }

@@ -11,6 +11,7 @@ use crate::ReportError;
 use crate::axis::Axis;
 use crate::chart::{Chart, Overlay};
 use crate::jobs::jobs;
+use crate::life::life;
 use crate::number::{bytes, count, number, percent};
 use crate::numbers::{bare_unit, by_row, head, measured, shown};
 use crate::page::{Tile, figure, shell, table, tiles, warnings};
@@ -26,6 +27,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         h2 { "Messages" }
         (messages(results)?)
         (traffic(summary))
+        (life(&summary.life_us))
         (jobs(results)?)
         (phases(&summary.phases))
         h2 { "Fabric" }
@@ -181,7 +183,8 @@ pub(crate) fn long_flows(runs: &[Curve], legend: &[String]) -> Result<Markup, Re
 
 fn by_size(summary: &Summary) -> Result<Markup, ReportError> {
     let buckets = &summary.flows.slowdown_by_size;
-    let names: Vec<String> = buckets.iter().map(|b| size_range(b.from_bytes, b.to_bytes)).collect();
+    let names: Vec<String> =
+        buckets.iter().map(|b| metrics::size_range(b.from_bytes, b.to_bytes)).collect();
     let line = |get: fn(&metrics::SizeBucket) -> Option<f64>| {
         buckets.iter().enumerate().filter_map(|(i, b)| Some((i as f64, get(b)?))).collect()
     };
@@ -205,23 +208,6 @@ fn by_size(summary: &Summary) -> Result<Markup, ReportError> {
         .collect();
     let plot = figure("Slowdown by message size", &legend, &chart, about, empty)?;
     Ok(html! { div.pair { (plot) div { h3 { "The same in numbers" } (table(&head, &rows)) } } })
-}
-
-fn size_range(from: u64, to: Option<u64>) -> String {
-    let short = |n: u64| match n {
-        1_000_000.. => format!("{} MB", n / 1_000_000),
-        _ => format!("{} KB", n / 1_000),
-    };
-    match (from, to) {
-        (0, Some(to)) => format!("< {}", short(to)),
-        (from, Some(to)) => {
-            let (from, to) = (short(from), short(to));
-            let (amount, unit) = from.split_once(' ').unwrap_or((&from, ""));
-            let amount = if to.ends_with(unit) { amount } else { &from };
-            format!("{amount}–{to}")
-        }
-        (from, None) => format!("≥ {}", short(from)),
-    }
 }
 
 /// A time axis over the run, in microseconds or milliseconds, and what to divide picoseconds by.

@@ -1,4 +1,4 @@
-//! [`command_line`]: the command that repeats something, as one would type it.
+//! [`command_line()`]: the command that repeats something, as one would type it.
 
 /// `trimline` with `args` (without the program's name), as one would type it.
 #[must_use]
@@ -7,7 +7,8 @@ pub fn command_line(args: impl Iterator<Item = String>) -> String {
 }
 
 /// `arg` for a POSIX shell.
-fn quoted(arg: &str) -> String {
+#[must_use]
+pub fn quoted(arg: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
     if !arg.is_empty() && arg.chars().all(plain) {
         arg.to_owned()

@@ -56,7 +56,7 @@ impl Diagnostic {
 
     /// Add something to the message, in brackets.
     #[must_use]
-    pub(crate) fn remark(mut self, more: &str) -> Self {
+    pub fn remark(mut self, more: &str) -> Self {
         self.message = format!("{} ({more})", self.message);
         self
     }

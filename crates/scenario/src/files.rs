@@ -48,13 +48,22 @@ pub(crate) fn read_noting(
     let path = std::path::absolute(&path).unwrap_or(path);
     table.resolve(key, &path);
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-    unchanged(table, note, &format!("{:016x}", fingerprint(&text)))?;
+    unchanged_text(table, note, &text)?;
     let source = Arc::new(Source { name: written.display().to_string(), text });
     Ok(Named { path, source })
 }
 
-/// Note `fingerprint` in the resolved scenario, and check that it is that of the run if the
-/// scenario comes from a manifest.
+/// Note a fingerprint of `text` in the resolved scenario, and check that it is that of the run if
+/// the scenario comes from a manifest.
+pub(crate) fn unchanged_text(
+    table: &mut Reader<'_>,
+    note: &'static str,
+    text: &str,
+) -> Checked<()> {
+    unchanged(table, note, &format!("{:016x}", fingerprint(text)))
+}
+
+/// The same for a fingerprint.
 fn unchanged(table: &mut Reader<'_>, note: &'static str, fingerprint: &str) -> Checked<()> {
     let mut noted = toml::Table::new();
     noted.insert(note.to_owned(), toml::Value::String(fingerprint.to_owned()));
@@ -77,6 +86,14 @@ fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+/// FNV-1a, 128 bits: a name for a text among many.
+#[must_use]
+pub fn fingerprint_128(bytes: &[u8]) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = (1 << 88) + 0x13b;
+    bytes.iter().fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
 /// The text of the file at `path`.
@@ -107,4 +124,16 @@ pub(crate) fn located(source: &Arc<Source>, error: &TextError) -> Diagnostic {
     Diagnostic::new(&error.message)
         .at_line(source, error.line, error.column, error.len, label)
         .hint(&error.hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fingerprint_128;
+
+    /// The values of RFC 9923, appendix C, for an empty text and for `a`.
+    #[test]
+    fn fingerprints_by_the_book() {
+        assert_eq!(fingerprint_128(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(fingerprint_128(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+    }
 }

@@ -19,14 +19,17 @@
 //! Deliberately absent: arguments, terminals, HTML.
 
 mod buffer;
+mod captures;
 mod check;
 mod command_line;
 mod diagnostic;
 mod distribution;
 mod document;
 mod error;
+mod explain;
 mod fault;
 mod files;
+mod flow_trace;
 mod host;
 mod key;
 pub mod list;
@@ -50,28 +53,31 @@ mod trace;
 mod traffic;
 mod transport;
 mod value;
+mod variant;
 mod warnings;
 
 pub use self::p4::{CheckedProgram, Entries, check_program};
 pub use check::Estimate;
-pub use command_line::command_line;
+pub use command_line::{command_line, quoted};
 pub use diagnostic::{Diagnostic, Source, did_you_mean, nearest};
 pub use distribution::size_distribution;
 pub use document::{At, Document, Node, Table, Value};
 pub use error::Error;
+pub use explain::{Explained, Step, Which, explain, message_key};
 pub use fabric::Progress;
-pub use files::read_text;
+pub use files::{fingerprint_128, read_text};
 pub use key::Section;
 pub use measure::Measure;
 pub use packet_latency::Latencies;
 pub use reader::Reader;
 pub use results::Results;
 pub use run::{
-    ENGINE_VERSION, OnProgress, Options, Simulated, Written, evaluate, observe, run, simulate,
-    unwritable, version,
+    ENGINE_VERSION, OnProgress, Options, Simulated, Written, evaluate, manifest, observe, run,
+    simulate, unwritable, version,
 };
 pub use scenario::{OnReading, Scenario};
 pub use trace::Trace;
 pub use transport::custom::{CUSTOM_PROTO, CustomHost, CustomTransport};
 pub use transport::hardware::{check_rate, nic_config, no_circuits, port_sizes, protocols};
 pub use value::{Form, Refused, ScenarioValue};
+pub use variant::Variant;

@@ -12,7 +12,7 @@ use crate::registry::Kind;
 use crate::topology::TOPOLOGIES;
 use crate::traffic::TRAFFIC;
 use crate::transport::{CUSTOM, TRANSPORTS, custom, nic};
-use crate::{fault, host, lossless, measure, queue, routing, scenario, topology};
+use crate::{fault, host, lossless, measure, queue, routing, scenario, topology, variant};
 
 fn of<F>(kinds: &[Kind<F>]) -> Vec<(&'static str, String)> {
     kinds.iter().map(|kind| (kind.name, kind.about.to_owned())).collect()
@@ -89,6 +89,7 @@ pub fn schema() -> Value {
         ("traffic", some(&json!({ "$ref": "#/definitions/traffic" }))),
         ("measure", table(&measure::keys())),
         ("fault", some(&table(&fault::keys()))),
+        ("variant", some(&table(&variant::keys()))),
     ];
     tables.into_iter().for_each(|(name, table)| all["properties"][name] = table);
     all
@@ -143,7 +144,7 @@ pub fn keys() -> Vec<Section> {
     let queues = QUEUES.iter().map(|kind| kind.keys);
     let buffers = BUFFERS.iter().map(|kind| kind.keys);
     let traffic = TRAFFIC.iter().map(|kind| kind.keys);
-    let others: [fn() -> Vec<Section>; 12] = [
+    let others: [fn() -> Vec<Section>; 13] = [
         scenario::keys,
         topology::link_keys,
         custom::keys,
@@ -156,6 +157,7 @@ pub fn keys() -> Vec<Section> {
         routing::keys,
         measure::keys,
         fault::keys,
+        variant::keys,
     ];
     let all = topologies.chain(queues).chain(buffers).chain(transports).chain(traffic);
     let mut sections: Vec<Section> = all.chain(others).flat_map(|keys| keys()).collect();

@@ -23,6 +23,8 @@ pub struct Measure {
     pub packet_latency: bool,
     /// Whether the round-trip samples of transports are kept.
     pub rtt: bool,
+    /// Whether messages are followed, so that it is known where their time went.
+    pub life: bool,
 }
 
 /// How long messages may take after the window has closed, unless `limit` says otherwise.
@@ -56,6 +58,10 @@ keys! { END: Measure {
     rtt: bool,
         "keep the round-trip samples of transports (TCP and its kin, and those that pace by \
          rate): `rtt_us` in summary.json. Changes no other result".default("");
+    life: bool,
+        "find out where the time of each message went (docs/explain.md): `life_us` in \
+         summary.json, `life.parquet`. The run then uses one thread. Changes no other result"
+            .default("");
     packet_latency: bool,
         "time every packet first transmitted in the window until its acknowledgement arrives: \
          `packet_latency_us` in summary.json, `packet_latency.parquet`. `ndp` only; the run then \

@@ -2,6 +2,7 @@
 
 mod entries;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -207,7 +208,11 @@ fn program(table: &mut Reader<'_>, dir: &Path, constants: Constants) -> Checked<
     let file = files::read(table, "program", dir)?;
     let constants: Vec<(String, i128)> = constants.0.into_iter().collect();
     let dir = file.path.parent().unwrap_or(Path::new(""));
-    let mut checked = check_program(&file.source, dir, &constants);
+    let mut included = String::new();
+    let mut checked = compile(&file.source, dir, &constants, &mut included);
+    if !included.is_empty() {
+        files::unchanged_text(table, "includes_fingerprint", &included)?;
+    }
     if let Some(program) = checked.program {
         checked.warnings.into_iter().for_each(|warning| table.warn(warning));
         return Ok(program);
@@ -239,9 +244,24 @@ pub fn check_program(
     dir: &Path,
     constants: &[(String, i128)],
 ) -> CheckedProgram {
+    compile(main, dir, constants, &mut String::new())
+}
+
+/// The same; what is included is appended to `included`.
+fn compile(
+    main: &Arc<Source>,
+    dir: &Path,
+    constants: &[(String, i128)],
+    included: &mut String,
+) -> CheckedProgram {
+    let read = RefCell::new(included);
     let text_of = |name: &str| match name == main.name {
         true => Ok(main.text.clone()),
-        false => files::read_text(&dir.join(name)),
+        false => {
+            let text = files::read_text(&dir.join(name))?;
+            read.borrow_mut().push_str(&text);
+            Ok(text)
+        }
     };
     let p4::front::Compiled { program, diagnostics } =
         p4::front::check(&text_of, &main.name, constants);

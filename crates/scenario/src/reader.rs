@@ -61,8 +61,9 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// The table `node` within this one.
+    /// The table `node` within this one. What an option has set whole stands in the option.
     fn within_this(&self, node: &'d Node, at: &At, name: &str) -> Checked<Self> {
+        let at = if node.at.source.name == "--set" { &node.at } else { at };
         let warnings = Rc::clone(&self.warnings);
         Ok(Self { warnings, ..Self::new(node, at, name)? })
     }

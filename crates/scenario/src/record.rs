@@ -6,14 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use endpoint::{FailReason, Job, JobRecord, MessageRecord, Observer, RttRecord, Stat, UNBOUNDED};
-use metrics::{Failure, FileError, FlowRow, JobRow, Pack, Sorted, Sorter};
+use endpoint::{
+    Cause, FailReason, Job, JobRecord, Life, MessageRecord, Observer, RttRecord, Stat, UNBOUNDED,
+};
+use metrics::{Failure, FileError, FlowRow, JobRow, LifeRow, Pack, Sorted, Sorter};
 use units::{Dur, MsgKey, Rate, Time};
 
 /// Keeps what became of each message and of each job: of messages in a file, once there are many
 /// and it may write.
 pub(crate) struct Recorder {
     rows: Sorter<FlowRow>,
+    lives: Sorter<LifeRow>,
     counts: Sorter<Count>,
     /// One row per job, in the order of time and host; without the rates of links.
     jobs: Vec<JobRow>,
@@ -32,6 +35,8 @@ pub(crate) struct Recorder {
 pub(crate) struct Recorded {
     /// A row per message, by source and number.
     pub(crate) rows: Sorted<FlowRow>,
+    /// Where the time went of each that was delivered, if that is asked for.
+    pub(crate) lives: Sorted<LifeRow>,
     pub(crate) jobs: Vec<JobRow>,
     /// The round-trip samples, each with the traffic table of its message, ascending.
     pub(crate) rtts: Vec<(Dur, u16)>,
@@ -42,6 +47,7 @@ impl Recorder {
     pub(crate) fn new(from: Time, to: Option<Time>, dir: Option<&Path>) -> Self {
         Self {
             rows: Sorter::new(dir),
+            lives: Sorter::new(dir),
             counts: Sorter::new(dir),
             jobs: Vec::new(),
             rtts: Vec::new(),
@@ -64,7 +70,7 @@ impl Recorder {
         }
         let rows = counted(self.rows.sort()?, &self.counts.sort()?)?;
         let rtts = with_tables(self.rtts, &rows)?;
-        Ok(Recorded { rows, jobs: self.jobs, rtts })
+        Ok(Recorded { rows, lives: self.lives.sort()?, jobs: self.jobs, rtts })
     }
 
     /// Whether what began at `start` is measured.
@@ -238,6 +244,17 @@ impl Observer for Recorder {
             let written = self.counts.push(Count { of: (key.src.0, key.id.0), stat, times });
             self.note(written);
         }
+    }
+
+    fn life(&mut self, life: &Life<'_>) {
+        let written = self.lives.push(LifeRow {
+            src: life.key.src.0,
+            msg: life.key.id.0,
+            fct: life.delivered.since(life.submitted),
+            measured: self.measures(life.submitted),
+            spent: Cause::ALL.map(|cause| life.spent[cause as usize]),
+        });
+        self.note(written);
     }
 
     fn rtt(&mut self, record: &RttRecord) {

@@ -6,9 +6,9 @@ use std::path::Path;
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, PauseStats, Sample, Tier, Topology};
 use metrics::{
-    FileError, FlowFold, FlowRow, FlowStats, JobRow, LinkRow, Packets, Pfc, Phase, PhaseFold,
-    QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, SharedBuffer, Sorted, Summary,
-    Timeouts, TrafficStats, Window,
+    FileError, FlowFold, FlowRow, FlowStats, JobRow, LifeStats, LinkRow, Packets, Pfc, Phase,
+    PhaseFold, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, SharedBuffer, Sorted,
+    Summary, Timeouts, TrafficStats, Window,
 };
 use queues::SharedBufferStats;
 use units::{Dur, HostId, Rate, Time};
@@ -45,7 +45,7 @@ impl Results {
     /// Work out the results of `scenario` from what its simulation left.
     pub(crate) fn of(scenario: &Scenario, ran: Ran) -> Result<Self, FileError> {
         let Evaluated { summary, series, links, window } = Evaluated::of(scenario, &ran, None)?;
-        let Recorded { rows, jobs, rtts } = ran.recorded;
+        let Recorded { rows, jobs, rtts, .. } = ran.recorded;
         let (flows, latencies) = (rows.into_vec()?, ran.latencies);
         Ok(Self { summary, flows, jobs, series, links, window, latencies, rtts })
     }
@@ -67,7 +67,7 @@ impl Evaluated {
         dir: Option<&Path>,
     ) -> Result<Self, FileError> {
         let Ran { outcome, recorded, latencies, wall_s, violation, .. } = ran;
-        let Recorded { rows, jobs, rtts } = recorded;
+        let Recorded { rows, lives, jobs, rtts } = recorded;
         let topology = &scenario.topology;
         let window = window(scenario, outcome, rows)?;
         let folded = OfMessages::fold(scenario, outcome, recorded, window, dir)?;
@@ -89,6 +89,7 @@ impl Evaluated {
             rtt_us: rtts.iter().map(|(rtt, _)| rtt.as_us_f64()).collect(),
             jobs: metrics::fold_jobs(jobs.iter()),
             packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
+            life_us: LifeStats::of(lives)?,
             delivered_twice: outcome.counters.stat(Stat::DeliveredTwice),
             packets: packets(outcome),
             timeouts: timeouts(outcome),

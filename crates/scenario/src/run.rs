@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use endpoint::{App, Endpoint, Observer};
-use fabric::{Outcome, Progress, Sim, Threads, Violated, Violation};
-use metrics::{FileError, FlowRow, JobRow, Manifest, OutputDir, Summary};
+use fabric::{LifeDetail, Outcome, Progress, Sim, Threads, Violated, Violation};
+use metrics::{FileError, FlowRow, JobRow, LifeRow, Manifest, OutputDir, Summary};
 use units::{Dur, HostId, Time};
 
 use crate::Scenario;
@@ -16,11 +16,11 @@ use crate::error::Error;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
-use crate::trace::{Trace, Tracer};
+use crate::trace::{Trace, Traced, Tracer};
 
-/// Version of the engine: results of equal versions have equal digests. 7: a NIC with
-/// `clocked = true` takes one submission and one cancelling in a cycle.
-pub const ENGINE_VERSION: u32 = 7;
+/// Version of the engine: results of equal versions have equal digests. 8: the option of Multipath
+/// TCP has the number of an experimental one.
+pub const ENGINE_VERSION: u32 = 8;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -45,6 +45,8 @@ pub struct Options {
     pub heap: bool,
     /// Use an event per departure (the cross-check of lazy departures).
     pub eager: bool,
+    /// How closely messages are followed, if the scenario does not ask for more.
+    pub life: LifeDetail,
     /// So many threads, at least one; `None`: as many as pay.
     pub threads: Option<u32>,
     /// Set, it stops the run, which then has no results.
@@ -60,6 +62,8 @@ pub struct Simulated {
     pub outcome: Outcome,
     /// A row per message, by source and message.
     pub flows: Vec<FlowRow>,
+    /// Where the time of each delivered message went; empty unless the scenario asks for it.
+    pub lives: Vec<LifeRow>,
     /// A row per job.
     pub jobs: Vec<JobRow>,
     /// Round-trip samples with the traffic tables of their messages, ascending; empty unless the
@@ -109,9 +113,10 @@ pub fn simulate(
 ) -> Result<Simulated, Error> {
     let Ran { outcome, recorded, latencies, wall_s, violation, .. } =
         unviolated(scenario, options, progress)?;
-    let Recorded { rows, jobs, rtts } = recorded;
+    let Recorded { rows, lives, jobs, rtts } = recorded;
     let flows = rows.into_vec().map_err(|e| unwritable(&e))?;
-    Ok(Simulated { outcome, flows, jobs, rtts, latencies, wall_s, violation })
+    let lives = lives.into_vec().map_err(|e| unwritable(&e))?;
+    Ok(Simulated { outcome, flows, lives, jobs, rtts, latencies, wall_s, violation })
 }
 
 /// The same as it is.
@@ -175,9 +180,24 @@ pub fn observe<O: Observer + Send>(
     }
 }
 
+/// The same until `known`, with progress. When it ended.
+pub(crate) fn follow(
+    scenario: &Scenario,
+    options: &Options,
+    observer: &mut (dyn Observer + Send),
+    progress: OnProgress<'_>,
+    known: &AtomicBool,
+) -> Result<Time, Error> {
+    let ended = sim(scenario, options, observer, &mut while_well(progress, known))?;
+    match violated(scenario, options, ended.violation.as_ref()) {
+        Some(error) => Err(error),
+        None => Ok(ended.outcome.now),
+    }
+}
+
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
 /// for, `flows.parquet`, `jobs.parquet` if there are jobs, `series.parquet`, `links.parquet`,
-/// `packet_latency.parquet` if the scenario asks for it, `summary.json`, `manifest.json`. Of many
+/// `packet_latency.parquet` and `life.parquet` if the scenario asks for them, `summary.json`, `manifest.json`. Of many
 /// messages only some are in memory at once.
 ///
 /// # Errors
@@ -203,23 +223,27 @@ fn simulate_watched(
     progress: OnProgress<'_>,
 ) -> Result<Ran, Error> {
     let meter = meter(scenario);
-    let tracer = Tracer::new(options.trace, scenario, out, recorder, meter);
+    let tracer = Tracer::new(&options.trace, scenario, out, recorder, meter);
     let mut tracer = tracer.map_err(|e| unwritable(&e))?;
     let failed = Arc::clone(&tracer.failed);
     let started = clock();
     let ended = sim(scenario, options, &mut tracer, &mut while_well(progress, &failed))?;
-    let (recorder, latencies) = tracer.finish().map_err(|e| unwritable(&e))?;
-    ran(scenario, ended, recorder, latencies, started)
+    let Traced { recorder, latencies, silent } = tracer.finish().map_err(|e| unwritable(&e))?;
+    let mut ran = ran(scenario, ended, recorder, latencies, started)?;
+    ran.warnings.extend(silent.into_iter().map(|key| {
+        format!("nothing to trace of {key}: it was not sent, or its transport tells nothing")
+    }));
+    Ok(ran)
 }
 
-/// Show progress, until `failed`: what cannot be written need not be simulated.
+/// Show progress, until `over`: what cannot be written, or is known, need not be simulated.
 fn while_well<'a>(
     progress: OnProgress<'a>,
-    failed: &'a AtomicBool,
+    over: &'a AtomicBool,
 ) -> impl FnMut(&Progress) -> ControlFlow<()> + 'a {
     move |p| {
         progress(p);
-        if failed.load(Ordering::Relaxed) {
+        if over.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -315,6 +339,9 @@ fn sim(
 ) -> Result<Ended, Error> {
     let mut config = scenario.config.clone();
     config.check = options.check;
+    config.life = config.life.max(options.life);
+    config.flows.clone_from(&options.trace.flows);
+    config.rtts |= !options.trace.flows.is_empty();
     if options.heap {
         config.events = fabric::Events::Heap;
     }
@@ -366,6 +393,9 @@ pub(crate) fn write(
     if !ran.recorded.jobs.is_empty() {
         metrics::write_jobs(out.file("jobs.parquet")?, &ran.recorded.jobs)?;
     }
+    if scenario.measure.life {
+        metrics::write_lives(out.file("life.parquet")?, &ran.recorded.lives)?;
+    }
     series.write(out.file("series.parquet")?)?;
     metrics::write_links(out.file("links.parquet")?, links)?;
     if let Some(latencies) = &ran.latencies {
@@ -378,7 +408,8 @@ pub(crate) fn write(
 }
 
 /// What was run, and how to run it again.
-fn manifest(scenario: &Scenario, options: &Options) -> Manifest {
+#[must_use]
+pub fn manifest(scenario: &Scenario, options: &Options) -> Manifest {
     // A table of texts, numbers and tables: this cannot fail.
     let resolved = serde_json::to_value(scenario.resolved()).unwrap_or_default();
     Manifest::new(resolved, scenario.seed, VERSION, COMMIT, ENGINE_VERSION, &options.command)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fabric::{Threads, Topology};
+use fabric::{LifeDetail, Threads, Topology};
 use queues::QueueSpec;
 use units::{Dur, Time};
 
@@ -20,8 +20,10 @@ use crate::routing::Mode;
 use crate::traffic::Traffic;
 use crate::transport::custom::CustomTransport;
 use crate::transport::{Around, Transports};
+use crate::variant::{self, Variant};
 use crate::{
-    buffer, fault, host, lossless, packet_lifetime, queue, routing, topology, traffic, transport,
+    buffer, fault, files, host, lossless, packet_lifetime, queue, routing, topology, traffic,
+    transport,
 };
 
 /// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
@@ -100,6 +102,16 @@ impl Scenario {
         Self::edited(Document::load(path)?, (dir, on_reading), edits)
     }
 
+    /// The `name` of the scenario file `path`, or of a manifest, and its `[[variant]]` tables.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the first thing that is wrong in these.
+    pub fn name_and_variants(path: &Path) -> Result<(String, Vec<Variant>), Diagnostic> {
+        let document = Document::load(path)?;
+        let mut root = Reader::new(&document.root, &document.root.at, "the scenario")?;
+        Ok((root.need("name")?, variant::read(&mut root)?))
+    }
+
     /// The same for a text; `name` is what messages call it, and paths inside are relative to
     /// `dir`.
     ///
@@ -176,6 +188,18 @@ impl Scenario {
     #[must_use]
     pub fn resolved(&self) -> &toml::Table {
         &self.resolved
+    }
+
+    /// What tells this scenario from others, its seed left out: a fingerprint of
+    /// [`resolved`](Self::resolved), which holds one of the text of each file that it names. The
+    /// order in which keys are written is no matter, nor is a default that is spelled out.
+    #[must_use]
+    pub fn identity(&self) -> u128 {
+        let mut resolved = self.resolved.clone();
+        resolved.remove("seed");
+        // A table of texts, numbers and tables: this cannot fail. JSON has its keys in order.
+        let canonical = serde_json::to_value(resolved).unwrap_or_default();
+        files::fingerprint_128(canonical.to_string().as_bytes())
     }
 
     /// The base round-trip time between the hosts that are farthest apart.
@@ -280,6 +304,8 @@ fn read(
         window: (measure.from, measure.to.unwrap_or(Time::NEVER)),
         sample_every: Some(measure.sample_every(topology.links().len())),
         rtts: measure.rtt,
+        life: if measure.life { LifeDetail::Sums } else { LifeDetail::None },
+        flows: Vec::new(),
         packet_life: forgotten_after,
         check: false,
     };
@@ -381,8 +407,10 @@ impl<'d> Tables<'d> {
             return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
         }
         let (measure, fault) = (root.table_or_empty("measure")?, root.tables("fault")?);
-        // For `trimline sweep`; it says nothing of a single run.
+        // These two are for `trimline sweep` and `trimline compare`; they say nothing of a single
+        // run.
         let sweep = root.node("sweep");
+        variant::read(root)?;
         Ok(Self {
             routing,
             topology,

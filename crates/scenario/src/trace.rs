@@ -4,33 +4,38 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use endpoint::{Flags, JobRecord, MessageRecord, Observer, Packet, PacketEvent, RttRecord, Stat};
-use fabric::{Link, Node};
-use metrics::{
-    FileError, Interface, OutputDir, PcapngWriter, PerfettoWriter, QueueRow, TableWriter,
+use endpoint::{
+    Flags, FlowRecord, JobRecord, Life, MessageRecord, Observer, Packet, PacketEvent, RttRecord,
+    Stat,
 };
+use fabric::Link;
+use metrics::{FileError, OutputDir, PerfettoWriter, QueueRow, TableWriter};
 use units::{MsgKey, Time};
 use wire::frame::mirror_trimmed;
 use wire::pfc;
 
 use crate::Scenario;
+use crate::captures::Captures;
+use crate::flow_trace::FlowTracer;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::Recorder;
 
 /// What to trace. Tracing changes no result.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// Packets: `packets.pcapng`, `hops.pcapng` and `trace.perfetto.json`.
     pub packets: bool,
     /// Queues: `queues.parquet`.
     pub queues: bool,
+    /// Windows, rates and round trips of these messages: `flow_trace.parquet`.
+    pub flows: Vec<MsgKey>,
 }
 
 impl Trace {
     /// Whether anything is traced.
     #[must_use]
-    pub const fn any(self) -> bool {
-        self.packets || self.queues
+    pub const fn any(&self) -> bool {
+        self.packets || self.queues || !self.flows.is_empty()
     }
 }
 
@@ -41,8 +46,9 @@ pub(crate) struct Tracer {
     links: Vec<Link>,
     /// By the protocol that packets bear on the wire, that of their transport's kind.
     protocols: Vec<(u8, u8)>,
-    packets: Option<Captures>,
+    packets: Option<Packets>,
     queues: Option<TableWriter<QueueRow>>,
+    flows: Option<FlowTracer>,
     /// What each queue held when it was last seen.
     held: Vec<u32>,
     /// The first thing that could not be written; nothing is written after it.
@@ -51,43 +57,29 @@ pub(crate) struct Tracer {
     pub(crate) failed: Arc<AtomicBool>,
 }
 
+/// What a traced run leaves beside the files of its traces.
+pub(crate) struct Traced {
+    pub(crate) recorder: Recorder,
+    pub(crate) latencies: Option<Latencies>,
+    /// Messages that were to be traced, and of which there is nothing to say.
+    pub(crate) silent: Vec<MsgKey>,
+}
+
 /// The files of `--trace packets`.
-struct Captures {
-    /// What arrives at hosts: each packet once, as a reader of connections needs it.
-    hosts: PcapngWriter,
-    /// The interface there of each link, if it ends at a host.
-    at_host: Vec<Option<u32>>,
-    /// What arrives at the end of each link: a packet as often as it has hops.
-    hops: PcapngWriter,
+struct Packets {
+    captures: Captures,
     time_line: PerfettoWriter,
 }
 
-impl Captures {
+impl Packets {
     fn new(out: &OutputDir, links: &[Link]) -> Result<Self, FileError> {
-        let interface = |l: &Link| Interface { name: l.to_string(), rate: l.rate };
-        let ends_at_host = |l: &&Link| matches!(l.to, Node::Host(_));
-        let mut next = 0..;
-        let at_host = links.iter().map(|l| ends_at_host(&l).then(|| next.next())?).collect();
-        let to_hosts = links.iter().filter(ends_at_host).map(interface);
         let names = links.iter().map(Link::to_string);
-        Ok(Self {
-            hosts: PcapngWriter::new(out.file("packets.pcapng")?, to_hosts)?,
-            at_host,
-            hops: PcapngWriter::new(out.file("hops.pcapng")?, links.iter().map(interface))?,
-            time_line: PerfettoWriter::new(out.file("trace.perfetto.json")?, names)?,
-        })
-    }
-
-    fn frame(&mut self, at: Time, link: u32, frame: &[u8], len: u32) -> Result<(), FileError> {
-        if let Some(&Some(interface)) = self.at_host.get(link as usize) {
-            self.hosts.packet(at, interface, frame, len)?;
-        }
-        self.hops.packet(at, link, frame, len)
+        let time_line = PerfettoWriter::new(out.file("trace.perfetto.json")?, names)?;
+        Ok(Self { captures: Captures::new(out, links)?, time_line })
     }
 
     fn finish(self) -> Result<(), FileError> {
-        self.hosts.finish()?;
-        self.hops.finish()?;
+        self.captures.finish()?;
         self.time_line.finish()
     }
 }
@@ -99,7 +91,7 @@ impl Tracer {
     /// Start the files of `trace` in `out`; without `out` there are none. With `meter`, time
     /// packets.
     pub(crate) fn new(
-        trace: Trace,
+        trace: &Trace,
         scenario: &Scenario,
         out: Option<&OutputDir>,
         recorder: Recorder,
@@ -107,25 +99,30 @@ impl Tracer {
     ) -> Result<Self, FileError> {
         let links = scenario.topology().links().to_vec();
         let protocols = scenario.transports.protocols();
-        let packets = out.filter(|_| trace.packets).map(|out| Captures::new(out, &links));
+        let packets = out.filter(|_| trace.packets).map(|out| Packets::new(out, &links));
         let packets = packets.transpose()?;
         let queues = match out.filter(|_| trace.queues) {
             Some(out) => Some(TableWriter::new(out.file("queues.parquet")?)?),
             None => None,
         };
-        let held = vec![0; links.len()];
+        let flows = out.filter(|_| !trace.flows.is_empty());
+        let keeps_rtts = scenario.measure().rtt;
+        let flows = flows.map(|out| FlowTracer::new(&trace.flows, keeps_rtts, out)).transpose()?;
+        let (held, error) = (vec![0; links.len()], None);
         let failed = recorder.failed();
-        Ok(Self { recorder, meter, links, protocols, packets, queues, held, error: None, failed })
+        Ok(Self { recorder, meter, links, protocols, packets, queues, flows, held, error, failed })
     }
 
     /// Complete the files, or say what could not be written.
-    pub(crate) fn finish(self) -> Result<(Recorder, Option<Latencies>), FileError> {
+    pub(crate) fn finish(self) -> Result<Traced, FileError> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        self.packets.map_or(Ok(()), Captures::finish)?;
+        self.packets.map_or(Ok(()), Packets::finish)?;
         self.queues.map_or(Ok(()), TableWriter::finish)?;
-        Ok((self.recorder, self.meter.map(LatencyMeter::finish)))
+        let silent = self.flows.map_or(Ok(Vec::new()), FlowTracer::finish)?;
+        let latencies = self.meter.map(LatencyMeter::finish);
+        Ok(Traced { recorder: self.recorder, latencies, silent })
     }
 
     fn attempt(&mut self, write: impl FnOnce(&mut Self) -> Result<(), FileError>) {
@@ -144,7 +141,7 @@ impl Tracer {
         event: PacketEvent,
         pkt: &Packet,
     ) -> Result<(), FileError> {
-        let Some(captures) = self.packets.as_mut() else { return Ok(()) };
+        let Some(Packets { captures, time_line }) = self.packets.as_mut() else { return Ok(()) };
         let Some(on) = self.links.get(link as usize) else { return Ok(()) };
         // When it was on the wire, if it has arrived.
         let length = on.rate.serialise(u64::from(pkt.wire_len));
@@ -152,13 +149,7 @@ impl Tracer {
         match event {
             PacketEvent::Sent => Ok(()),
             PacketEvent::Arrived => {
-                captures.time_line.slice(
-                    start,
-                    length,
-                    link,
-                    &name(pkt),
-                    u64::from(pkt.wire_len),
-                )?;
+                time_line.slice(start, length, link, &name(pkt), u64::from(pkt.wire_len))?;
                 let mut frame = [0; FRAME_MAX];
                 let (repr, mut hdr) = (pkt.frame(), pkt.hdr);
                 let hdr = &mut hdr[..pkt.header().len()];
@@ -171,13 +162,13 @@ impl Tracer {
                     Err(_) => Ok(()),
                 }
             }
-            PacketEvent::Trimmed => captures.time_line.instant(at, link, "trimmed"),
-            PacketEvent::Bounced => captures.time_line.instant(at, link, "bounced"),
-            PacketEvent::Marked => captures.time_line.instant(at, link, "marked"),
-            PacketEvent::Dropped(_) => captures.time_line.instant(at, link, "dropped"),
+            PacketEvent::Trimmed => time_line.instant(at, link, "trimmed"),
+            PacketEvent::Bounced => time_line.instant(at, link, "bounced"),
+            PacketEvent::Marked => time_line.instant(at, link, "marked"),
+            PacketEvent::Dropped(_) => time_line.instant(at, link, "dropped"),
             PacketEvent::FlowControl => {
                 let said = flow_control(pkt.header());
-                captures.time_line.slice(start, length, link, &said, u64::from(pkt.wire_len))?;
+                time_line.slice(start, length, link, &said, u64::from(pkt.wire_len))?;
                 captures.frame(at, link, pkt.header(), u32::from(pkt.hdr_len))
             }
         }
@@ -185,8 +176,8 @@ impl Tracer {
 
     fn write_queue(&mut self, at: Time, link: u32, bytes: u32) -> Result<(), FileError> {
         let bytes = u64::from(bytes);
-        if let Some(captures) = self.packets.as_mut() {
-            captures.time_line.queue(at, link, bytes)?;
+        if let Some(Packets { time_line, .. }) = self.packets.as_mut() {
+            time_line.queue(at, link, bytes)?;
         }
         self.queues.as_mut().map_or(Ok(()), |table| table.push(QueueRow { at, link, bytes }))
     }
@@ -209,8 +200,19 @@ impl Observer for Tracer {
         self.recorder.job(record);
     }
 
+    fn life(&mut self, life: &Life<'_>) {
+        self.recorder.life(life);
+    }
+
     fn rtt(&mut self, record: &RttRecord) {
-        self.recorder.rtt(record);
+        let keeps = self.flows.as_mut().is_none_or(|flows| flows.rtt(record));
+        if keeps {
+            self.recorder.rtt(record);
+        }
+    }
+
+    fn flow(&mut self, record: &FlowRecord) {
+        self.flows.iter_mut().for_each(|flows| flows.state(record));
     }
 
     fn packet(&mut self, at: Time, link: u32, event: PacketEvent, pkt: &Packet) {

@@ -1,7 +1,7 @@
 //! [`Figure`]: a directory with a `figure.toml`.
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use metrics::AxisSpec;
 use scenario::{At, Diagnostic, Node, Reader, Value, did_you_mean, nearest};
@@ -53,7 +53,7 @@ pub(crate) enum CurveOf {
         /// Index of the axis.
         axis: usize,
         /// The value.
-        y: Rc<Formula>,
+        y: Arc<Formula>,
     },
     /// The distribution of something over messages or packets: its name.
     Distribution(String),
@@ -127,7 +127,7 @@ impl Figure {
         table: &mut Reader<'_>,
         key: &'static str,
         run: usize,
-    ) -> Checked<Rc<Formula>> {
+    ) -> Checked<Arc<Formula>> {
         let text: String = table.need(key)?;
         self.formula_of(&text, table, key, run)
     }
@@ -139,7 +139,7 @@ impl Figure {
         table: &Reader<'_>,
         key: &'static str,
         run: usize,
-    ) -> Checked<Rc<Formula>> {
+    ) -> Checked<Arc<Formula>> {
         let formula = Formula::parse(text).map_err(|why| {
             let error = table.error(key, format!("this is not a formula: {}", why.0), "here");
             error.hint("for example `100 * packets.trimmed / packets.data_sent`")
@@ -176,7 +176,7 @@ impl Figure {
             check_metric(metric, other, error)?;
             check_pairing(own, other, error)?;
         }
-        Ok(Rc::new(formula))
+        Ok(Arc::new(formula))
     }
 
     /// The other run and the distribution, if `name` is the distance between two: `ks.RUN.rtt_us`.

@@ -8,8 +8,10 @@
 //! Deliberately absent: numbers of any publication, which stand in `studies/`; terminals; HTML.
 
 mod by_size;
+mod comparison;
 mod figure;
 mod formula;
+mod job;
 mod judge;
 mod metric;
 mod phases;
@@ -21,15 +23,21 @@ mod reproduce;
 mod rounds;
 mod row;
 mod run;
+mod runs;
+mod seeds;
 mod study;
 mod sweep;
+mod variant;
 
+pub use comparison::{Comparison, What};
+pub use job::{Finished, JobEnd, Jobs};
 pub use plan::Plan;
 pub use record::{Left, Record};
-pub use reproduce::{Options, Step, reproduce};
+pub use reproduce::{Engine, Options, Outcome, RunJobs, Seeding, Step, run};
 pub use rounds::is_wide;
+pub use seeds::Seeds;
 pub use study::{Study, list};
-pub use sweep::Sweep;
+pub use sweep::{Sweep, share};
 
 /// What has been read and is right, or what is wrong with it.
 type Checked<T> = Result<T, scenario::Diagnostic>;

@@ -17,6 +17,8 @@ use crate::study::Study;
 pub struct Plan<'s> {
     pub(crate) study: &'s Study,
     pub(crate) jobs: Vec<Job<'s>>,
+    /// The first seed of each run with other phases; numbered after `jobs`.
+    pub(crate) others: Vec<Job<'s>>,
 }
 
 /// One run: a scenario at a point of its sweep with one seed.
@@ -33,8 +35,13 @@ pub(crate) struct Job<'s> {
     pub(crate) round: usize,
     /// What to call it while it runs.
     pub(crate) label: String,
+    /// [`Scenario::identity`], where it has been read.
+    pub(crate) scenario: Option<u128>,
     quick: bool,
 }
+
+/// What makes a scenario another one, its seed left out: file, edits, seed of phases and probe.
+type OfPoint = (PathBuf, Vec<String>, Option<u64>, Option<&'static str>);
 
 /// A figure that shows a run.
 #[derive(Clone)]
@@ -49,13 +56,34 @@ pub(crate) struct Place<'s> {
 }
 
 impl<'s> Plan<'s> {
-    /// What to run for `study` in its form.
+    /// What to run for `study` in its form. With `phases` there is one draw of phases for all seeds
+    /// of a run, so that intervals are over traffic; the first seed is run once more with another
+    /// draw, and what that moves is named.
     ///
     /// # Errors
     /// The first thing that is wrong in a scenario or in an edit.
-    pub fn new(study: &'s Study) -> Result<Self, Diagnostic> {
+    pub fn new(study: &'s Study, phases: bool) -> Result<Self, Diagnostic> {
+        let mut plan = Self::unchecked(study, phases)?;
+        let quick = study.form.is_quick();
+        // The same edits with another seed are wrong in the same way.
+        let first = |job: &&Job<'_>| job.run.seeds(quick).first() == Some(&job.seed);
+        let firsts: Vec<&Job<'_>> = plan.jobs.iter().filter(first).chain(&plan.others).collect();
+        let identity = |job: &&Job<'_>| Ok((job.of_point(), job.scenario().map(|s| s.identity())?));
+        let checked: Vec<Checked<(OfPoint, u128)>> = firsts.par_iter().map(identity).collect();
+        let known: BTreeMap<OfPoint, u128> = checked.into_iter().collect::<Result<_, _>>()?;
+        for job in plan.jobs.iter_mut().chain(&mut plan.others) {
+            job.scenario = known.get(&job.of_point()).copied();
+        }
+        Ok(plan)
+    }
+
+    /// The same, of which no scenario has been read: to run single jobs of it.
+    ///
+    /// # Errors
+    /// There is nothing to run.
+    pub fn unchecked(study: &'s Study, phases: bool) -> Result<Self, Diagnostic> {
         let figures = study.figures.iter().enumerate();
-        let jobs = each_once(figures.flat_map(|(i, f)| of_figure(i, f, study.form)));
+        let mut jobs = each_once(figures.flat_map(|(i, f)| of_figure(i, f, study.form)));
         if jobs.is_empty() {
             let error = format!("there is nothing to run for {}", study.name());
             return Err(match study.form {
@@ -67,31 +95,23 @@ impl<'s> Plan<'s> {
                 }
             });
         }
-        let quick = study.form.is_quick();
-        // The same edits with another seed are wrong in the same way.
-        let first = |job: &&Job<'_>| job.run.seeds(quick).first() == Some(&job.seed);
-        let firsts: Vec<&Job<'_>> = jobs.iter().filter(first).collect();
-        let wrong = firsts.par_iter().find_map_first(|job| job.scenario().err());
-        match wrong {
-            Some(error) => Err(error),
-            None => Ok(Self { study, jobs }),
-        }
-    }
-
-    /// The same with one draw of phases for all seeds of a run, so that intervals are over traffic;
-    /// the first seed is run once more with another draw, and what that moves is named.
-    #[must_use]
-    pub fn with_phases(mut self) -> Self {
-        for job in &mut self.jobs {
+        for job in jobs.iter_mut().filter(|_| phases) {
             job.phase_seed = job.run.seeds(job.quick).first().copied();
         }
-        self
+        let first = jobs.iter().filter(|job| job.round == 0);
+        let others = first.filter_map(Job::with_other_phases).collect();
+        Ok(Self { study, jobs, others })
     }
 
     /// How many runs it takes at most.
     #[must_use]
     pub fn runs(&self) -> usize {
-        self.jobs.len()
+        self.jobs.len() + self.others.len()
+    }
+
+    /// The job of this number, from 0.
+    pub(crate) fn job(&self, number: usize) -> Option<&Job<'s>> {
+        self.jobs.iter().chain(&self.others).nth(number)
     }
 }
 
@@ -137,6 +157,7 @@ fn of_figure(index: usize, figure: &Figure, form: Form) -> Vec<Job<'_>> {
                     phase_seed: None,
                     round,
                     label,
+                    scenario: None,
                     quick,
                 });
             }
@@ -147,7 +168,7 @@ fn of_figure(index: usize, figure: &Figure, form: Form) -> Vec<Job<'_>> {
 
 impl Job<'_> {
     /// The same with other phases, if the plan asks what hangs on them.
-    pub(crate) fn with_other_phases(&self) -> Option<Self> {
+    fn with_other_phases(&self) -> Option<Self> {
         const OTHER: u64 = 1 << 32;
         let phase_seed = self.phase_seed? + OTHER;
         Some(Self { phase_seed: Some(phase_seed), ..self.clone() })
@@ -158,13 +179,17 @@ impl Job<'_> {
         self.run.scenario(&self.point, self.quick, (self.seed, self.phase_seed))
     }
 
-    /// What makes it another run: file, edits, seed and probe.
-    fn identity(&self) -> (PathBuf, Vec<String>, u64, Option<&'static str>) {
+    /// What makes it another run.
+    fn identity(&self) -> (OfPoint, u64) {
+        (self.of_point(), self.seed)
+    }
+
+    fn of_point(&self) -> OfPoint {
         let file = &self.run.scenario;
         // One that is not there is complained about later.
         let file = file.canonicalize().unwrap_or_else(|_| file.clone());
         let edits = self.run.edits(&self.point, self.quick).into_iter().map(|(edit, _)| edit);
-        (file, edits.collect(), self.seed, self.run.probe.map(|probe| probe.name))
+        (file, edits.collect(), self.phase_seed, self.run.probe.map(|probe| probe.name))
     }
 
     /// The command that repeats it.

@@ -1,28 +1,51 @@
-//! [`reproduce()`]: run a [`Plan`], judge every row.
+//! [`run()`]: run a [`Plan`], judge every row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::{FigureResults, Form, OnPhases, RunRecord, STUDY_SCHEMA, StudyResults, Timeline};
+use metrics::{
+    FigureResults, Form, OnPhases, RunRecord, STUDY_SCHEMA, SizeBucket, StudyResults, Timeline,
+};
 use rayon::prelude::*;
-use scenario::{ENGINE_VERSION, Error, Scenario};
+use scenario::{ENGINE_VERSION, Error, Results, Scenario};
 
 use crate::by_size;
 use crate::figure::{CurveOf, Figure};
+use crate::job::JobEnd;
 use crate::judge::Judge;
 use crate::metric::{self, Metrics};
 use crate::phases;
 use crate::plan::{Job, Place, Plan};
-use crate::rounds::FEWEST_SEEDS;
+use crate::rounds::{FEWEST_BEFORE_STOP, FEWEST_SEEDS, more_seeds};
 use crate::run::Point;
 
-/// How to reproduce a study.
-pub struct Options {
-    /// Run every seed, not only as many as a verdict takes.
-    pub all_seeds: bool,
-    /// How many runs go on at once; no effect on results.
-    pub threads: u32,
-    /// The command that repeats it, for the report.
-    pub command: String,
+/// How to run a plan.
+pub struct Options<'e> {
+    /// Which of its seeds.
+    pub seeds: Seeding,
+    /// What runs them.
+    pub engine: Engine<'e>,
+}
+
+/// Runs the jobs of these numbers: see [`Engine::Jobs`].
+pub type RunJobs<'e> = dyn Fn(&[usize]) -> Vec<JobEnd> + 'e;
+
+/// How many of the seeds of a plan are run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Seeding {
+    /// Every one.
+    All,
+    /// As many as the verdicts on rows take.
+    Verdicts,
+    /// As many as it takes until half of each interval is at most this share of its value.
+    Until(f64),
+}
+
+/// What runs the jobs of a plan. No effect on results.
+pub enum Engine<'e> {
+    /// So many threads of this process, several runs at once.
+    Threads(u32),
+    /// Something else, which is given the numbers of jobs, and says what became of each.
+    Jobs(&'e RunJobs<'e>),
 }
 
 /// How far a run has come.
@@ -50,88 +73,166 @@ pub(crate) struct Ran {
     /// Points by name, of the scatter plots and queues over time that they show.
     pub(crate) drawn: BTreeMap<String, Vec<(f64, f64)>>,
     timeline: Option<Timeline>,
+    /// Slowdown by size of message, of a job.
+    pub(crate) by_size: Vec<SizeBucket>,
+    /// What its summary warns of, of a job.
+    pub(crate) warnings: Vec<String>,
+    /// See [`metrics::RunValues`], of a job.
+    pub(crate) messages: String,
+}
+
+impl Ran {
+    /// `job`, of which nothing is known yet.
+    pub(crate) fn nothing(job: &Job<'_>) -> Self {
+        let record = RunRecord {
+            run: job.run.label(&job.point),
+            seed: job.seed,
+            command: job.command(),
+            digest: None,
+            wall_s: 0.0,
+            packet_hops: 0,
+            error: None,
+        };
+        Self {
+            record,
+            metrics: Metrics::new(),
+            distributions: BTreeMap::new(),
+            drawn: BTreeMap::new(),
+            timeline: None,
+            by_size: Vec::new(),
+            warnings: Vec::new(),
+            messages: String::new(),
+        }
+    }
 }
 
 /// All runs of a figure: by index of the run, point and seed.
 pub(crate) type AllRan = BTreeMap<(usize, Point, u64), Ran>;
 
-/// Run what `plan` says, several runs at once, and judge every row. `progress` is called from the
-/// threads of the runs.
+/// What came out of a plan.
+pub struct Outcome<'p> {
+    plan: &'p Plan<'p>,
+    /// By figure.
+    ran: Vec<AllRan>,
+    on_phases: Vec<OnPhases>,
+}
+
+/// Run what `plan` says. `progress` is called from the threads of the runs.
 ///
 /// # Errors
 /// The threads cannot be started. That a run fails is no error: its rows fail.
-pub fn reproduce(
-    plan: &Plan<'_>,
-    options: &Options,
+pub fn run<'p>(
+    plan: &'p Plan<'p>,
+    options: &Options<'_>,
     progress: &(dyn Fn(Step<'_>) + Sync),
-) -> Result<StudyResults, Error> {
-    let runner = Runner::new(plan, options.threads)?;
-    let ran = runner.rounds(options.all_seeds, progress);
-    let on_phases = runner.on_phases(&ran);
-    let study = plan.study;
-    // A figure of which nothing is published was not run.
-    let was_run = |figure: &Figure| study.form != Form::Published || !figure.rows.is_empty();
-    let results = study.figures.iter().zip(ran).filter(|(figure, _)| was_run(figure));
-    let figures: Vec<FigureResults> =
-        results.map(|(figure, ran)| of_figure(plan, figure, ran)).collect();
-    let all = study.figures.iter().map(|figure| figure.rows.len() + figure.left_out.len());
-    let all: usize = all.sum();
-    let judged: usize = figures.iter().map(|figure| figure.rows.len()).sum();
-    Ok(StudyResults {
-        schema: STUDY_SCHEMA,
-        study: study.name.clone(),
-        title: study.title.clone(),
-        publication: study.publication.clone(),
-        picture: study.picture.clone(),
-        form: study.form,
-        left_out: (all - judged) as u64,
-        command: options.command.clone(),
-        engine: ENGINE_VERSION,
-        on_phases,
-        figures,
-    })
+) -> Result<Outcome<'p>, Error> {
+    let runner = Runner::new(plan, &options.engine)?;
+    let ran = runner.rounds(options.seeds, progress);
+    let on_phases = runner.on_phases(&ran, progress);
+    Ok(Outcome { plan, ran, on_phases })
 }
 
-/// The threads that run the jobs of a plan.
+impl Outcome<'_> {
+    /// What came out of each job of the only figure.
+    pub(crate) fn all_ran(&self) -> Option<&AllRan> {
+        self.ran.first()
+    }
+
+    /// What the runs of the only figure measured.
+    pub(crate) fn judge(&self) -> Option<Judge<'_>> {
+        let (figure, ran) = self.plan.study.figures.iter().zip(&self.ran).next()?;
+        Some(judge(self.plan, figure, ran))
+    }
+
+    /// Every row, judged. `command` repeats it all.
+    #[must_use]
+    pub fn results(self, command: String) -> StudyResults {
+        let Self { plan, ran, on_phases } = self;
+        let study = plan.study;
+        // A figure of which nothing is published was not run.
+        let was_run = |figure: &Figure| study.form != Form::Published || !figure.rows.is_empty();
+        let results = study.figures.iter().zip(ran).filter(|(figure, _)| was_run(figure));
+        let figures: Vec<FigureResults> =
+            results.map(|(figure, ran)| of_figure(plan, figure, ran)).collect();
+        let all = study.figures.iter().map(|figure| figure.rows.len() + figure.left_out.len());
+        let all: usize = all.sum();
+        let judged: usize = figures.iter().map(|figure| figure.rows.len()).sum();
+        StudyResults {
+            schema: STUDY_SCHEMA,
+            study: study.name.clone(),
+            title: study.title.clone(),
+            publication: study.publication.clone(),
+            picture: study.picture.clone(),
+            form: study.form,
+            left_out: (all - judged) as u64,
+            command,
+            engine: ENGINE_VERSION,
+            on_phases,
+            figures,
+        }
+    }
+}
+
+/// What runs the jobs of a plan.
 struct Runner<'p> {
     plan: &'p Plan<'p>,
-    pool: rayon::ThreadPool,
-    /// Threads of one run: a single one has all for itself.
-    each: u32,
+    runs: Runs<'p>,
+}
+
+enum Runs<'p> {
+    /// Here, each run with so many threads: a single one has all for itself.
+    Here(rayon::ThreadPool, u32),
+    Jobs(&'p RunJobs<'p>),
 }
 
 impl<'p> Runner<'p> {
-    fn new(plan: &'p Plan<'p>, threads: u32) -> Result<Self, Error> {
+    fn new(plan: &'p Plan<'p>, engine: &Engine<'p>) -> Result<Self, Error> {
+        let threads = match engine {
+            Engine::Threads(threads) => *threads,
+            Engine::Jobs(run) => return Ok(Self { plan, runs: Runs::Jobs(*run) }),
+        };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build();
         let pool = pool.map_err(|e| Error::Run {
             what: format!("cannot start {threads} threads: {e}"),
             hint: "use fewer, with --threads".to_owned(),
         })?;
-        Ok(Self { plan, pool, each: (threads / plan.jobs.len().max(1) as u32).max(1) })
+        let each = (threads / plan.jobs.len().max(1) as u32).max(1);
+        Ok(Self { plan, runs: Runs::Here(pool, each) })
     }
 
-    /// Run seed after seed until every row is decided, or all of them.
-    fn rounds(&self, all_seeds: bool, progress: &(dyn Fn(Step<'_>) + Sync)) -> Vec<AllRan> {
+    /// Run as many seeds as `seeding` says.
+    fn rounds(&self, seeding: Seeding, progress: &(dyn Fn(Step<'_>) + Sync)) -> Vec<AllRan> {
         let Plan { study, jobs, .. } = self.plan;
         let mut ran: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
         let rounds = jobs.iter().map(|job| job.round + 1).max().unwrap_or(0);
         let mut left: BTreeSet<usize> = (0..jobs.len()).collect();
         let for_causes = for_causes(self.plan);
-        for round in 0.. {
+        let fewest = match seeding {
+            Seeding::All => rounds,
+            Seeding::Verdicts => FEWEST_SEEDS,
+            Seeding::Until(_) => FEWEST_BEFORE_STOP,
+        };
+        let mut seeds = fewest;
+        loop {
             // A run that is needed late begins with the seeds that it has left out.
-            let so_far = left.iter().copied().filter(|&i| jobs[i].round <= round);
-            let needed: Vec<usize> = match (all_seeds, round < FEWEST_SEEDS) {
-                (true, _) => so_far.collect(),
-                (false, true) => so_far.filter(|i| !for_causes.contains(i)).collect(),
-                (false, false) => needed(self.plan, &ran, so_far),
+            let so_far = left.iter().copied().filter(|&i| jobs[i].round < seeds);
+            let needed: Vec<usize> = match seeding {
+                Seeding::All => so_far.collect(),
+                _ if seeds <= fewest => so_far.filter(|i| !for_causes.contains(i)).collect(),
+                _ => needed(self.plan, seeding, &ran, so_far),
             };
-            if needed.is_empty() && round >= rounds.max(FEWEST_SEEDS) {
+            if needed.is_empty() && seeds > rounds.max(fewest) {
                 break;
             }
             for i in &needed {
                 left.remove(i);
             }
-            self.run(needed.into_iter().map(|i| (i, &jobs[i])), progress, &mut ran);
+            let were_run = self.run(needed.into_iter().map(|i| (i, &jobs[i])), progress, &mut ran);
+            if !were_run {
+                break;
+            }
+            seeds =
+                if matches!(seeding, Seeding::Until(_)) { more_seeds(seeds) } else { seeds + 1 };
         }
         for i in left {
             progress(Step { run: i, label: &jobs[i].label, done: 1.0 });
@@ -140,15 +241,13 @@ impl<'p> Runner<'p> {
     }
 
     /// What other phases than those of `ran` change, if the plan asks for it.
-    fn on_phases(&self, ran: &[AllRan]) -> Vec<OnPhases> {
-        let Plan { study, jobs, .. } = self.plan;
-        let first = jobs.iter().filter(|job| job.round == 0);
-        let jobs: Vec<Job<'_>> = first.filter_map(Job::with_other_phases).collect();
-        if jobs.is_empty() {
+    fn on_phases(&self, ran: &[AllRan], progress: &(dyn Fn(Step<'_>) + Sync)) -> Vec<OnPhases> {
+        let Plan { study, jobs, others } = self.plan;
+        if others.is_empty() {
             return Vec::new();
         }
         let mut with_others: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
-        self.run(jobs.iter().enumerate(), &|_| (), &mut with_others);
+        self.run((jobs.len()..).zip(others), progress, &mut with_others);
         let of = |((figure, ran), others)| {
             let all = judge(self.plan, figure, ran);
             let first = Judge { seeds: 1, ..judge(self.plan, figure, ran) };
@@ -157,28 +256,56 @@ impl<'p> Runner<'p> {
         study.figures.iter().zip(ran).zip(&with_others).flat_map(of).collect()
     }
 
-    /// Run `jobs`, each with an index of the caller's, into those of their figures. They begin in
-    /// their order: it is that of the progress bar.
+    /// Run `jobs`, each with its number, into those of their figures. They begin in their order: it
+    /// is that of the progress bar. Whether all were run.
     fn run<'s>(
         &self,
         jobs: impl Iterator<Item = (usize, &'s Job<'s>)>,
         progress: &(dyn Fn(Step<'_>) + Sync),
         figures: &mut [AllRan],
-    ) {
-        let (study, each) = (self.plan.study, self.each);
+    ) -> bool {
+        let study = self.plan.study;
+        let (pool, each) = match &self.runs {
+            Runs::Here(pool, each) => (pool, *each),
+            Runs::Jobs(run) => return keep_jobs(jobs, *run, figures),
+        };
         let shown = |place: &Place<'_>| shown(&study.figures[place.figure], place.index);
         let jobs: Vec<(usize, &Job<'_>, Vec<Shown<'_>>)> =
             jobs.map(|(i, job)| (i, job, job.places.iter().flat_map(shown).collect())).collect();
         let one = |(i, job, wanted): &(usize, &'s Job<'s>, Vec<Shown<'_>>)| {
             let step = |done| progress(Step { run: *i, label: &job.label, done });
-            (*job, run(job, wanted, each, &step))
+            (*job, run_one(job, wanted, each, &step))
         };
         let ran: Vec<(&Job<'_>, Ran)> =
-            self.pool.install(|| jobs.iter().par_bridge().map(one).collect());
+            pool.install(|| jobs.iter().par_bridge().map(one).collect());
         for (job, ran) in &ran {
             keep(job, ran, figures);
         }
+        true
     }
+}
+
+/// What `run` says of `jobs` goes into those of their figures. Whether all were run.
+fn keep_jobs<'s>(
+    jobs: impl Iterator<Item = (usize, &'s Job<'s>)>,
+    run: &RunJobs<'_>,
+    figures: &mut [AllRan],
+) -> bool {
+    let (numbers, jobs): (Vec<usize>, Vec<&Job<'_>>) = jobs.unzip();
+    let mut all = true;
+    for (job, end) in jobs.into_iter().zip(run(&numbers)) {
+        let mut ran = Ran::nothing(job);
+        match end {
+            JobEnd::Finished(finished) => finished.into_ran(&mut ran),
+            JobEnd::Failed(why) => ran.record.error = Some(why),
+            JobEnd::NotRun => {
+                all = false;
+                continue;
+            }
+        }
+        keep(job, &ran, figures);
+    }
+    all
 }
 
 /// The jobs that only experiments on causes read: a row that is in its band needs none.
@@ -194,12 +321,18 @@ fn for_causes(plan: &Plan<'_>) -> BTreeSet<usize> {
 
 /// Those of `jobs` that a row or a curve still needs after what has been `ran`. Seeds of the
 /// published form are for its rows alone.
-fn needed(plan: &Plan<'_>, ran: &[AllRan], jobs: impl Iterator<Item = usize>) -> Vec<usize> {
+fn needed(
+    plan: &Plan<'_>,
+    seeding: Seeding,
+    ran: &[AllRan],
+    jobs: impl Iterator<Item = usize>,
+) -> Vec<usize> {
     let of_figure = |(figure, ran)| {
         let judge = judge(plan, figure, ran);
-        match plan.study.form {
-            Form::Published => judge.undecided(),
-            Form::Full | Form::Quick => &judge.undecided() | &judge.wide_points(),
+        match (seeding, plan.study.form) {
+            (Seeding::Until(share), _) => judge.wider_than(share),
+            (_, Form::Published) => judge.undecided(),
+            (_, Form::Full | Form::Quick) => &judge.undecided() | &judge.wide_points(),
         }
     };
     let undecided: Vec<_> = plan.study.figures.iter().zip(ran).map(of_figure).collect();
@@ -274,23 +407,8 @@ fn of_figure(plan: &Plan<'_>, figure: &Figure, ran: AllRan) -> FigureResults {
 }
 
 /// Run one.
-fn run(job: &Job<'_>, wanted: &[Shown<'_>], threads: u32, step: &dyn Fn(f64)) -> Ran {
-    let record = RunRecord {
-        run: job.run.label(&job.point),
-        seed: job.seed,
-        command: job.command(),
-        digest: None,
-        wall_s: 0.0,
-        packet_hops: 0,
-        error: None,
-    };
-    let mut ran = Ran {
-        record,
-        metrics: Metrics::new(),
-        distributions: BTreeMap::new(),
-        drawn: BTreeMap::new(),
-        timeline: None,
-    };
+fn run_one(job: &Job<'_>, wanted: &[Shown<'_>], threads: u32, step: &dyn Fn(f64)) -> Ran {
+    let mut ran = Ran::nothing(job);
     if let Err(error) = measure(job, wanted, threads, step, &mut ran) {
         ran.metrics.clear();
         ran.record.error = Some(error);
@@ -312,9 +430,7 @@ fn measure(
     // One thread, or as many as pay.
     let threads = (threads == 1).then_some(1);
     let options = scenario::Options { threads, command, ..scenario::Options::default() };
-    let results =
-        scenario::evaluate(&scenario, &options, &mut |p| step(scenario.done(p).min(UNDER_WAY)));
-    let results = results.map_err(|e| e.to_string())?;
+    let results = evaluate(&scenario, &options, step).map_err(|e| e.to_string())?;
     ran.record.digest = Some(results.summary.digest.clone());
     ran.record.wall_s = results.summary.wall_s;
     ran.record.packet_hops = results.summary.packet_hops;
@@ -336,6 +452,15 @@ fn measure(
         }
     }
     probe(job, &scenario, wanted, ran).map_err(|e| e.to_string())
+}
+
+/// Run `scenario`, and say how far it has come.
+pub(crate) fn evaluate(
+    scenario: &Scenario,
+    options: &scenario::Options,
+    step: &dyn Fn(f64),
+) -> Result<Results, Error> {
+    scenario::evaluate(scenario, options, &mut |p| step(scenario.done(p).min(UNDER_WAY)))
 }
 
 fn probe(

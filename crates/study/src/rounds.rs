@@ -6,12 +6,22 @@ use std::collections::BTreeSet;
 use metrics::mean_and_interval;
 
 use crate::figure::CurveOf;
-use crate::judge::Judge;
+use crate::judge::{Judge, OverSeeds};
 use crate::reads::Read;
 use crate::row::{CauseShows, Row};
 
 /// An interval needs two values.
 pub(crate) const FEWEST_SEEDS: usize = 2;
+
+/// Before a sweep may stop for its intervals: with fewer seeds an interval is too often narrow by
+/// chance. Source: A. M. Law, "Simulation Modeling and Analysis", the sequential procedure for a
+/// relative error of the mean, which begins with ten replications.
+pub(crate) const FEWEST_BEFORE_STOP: usize = 10;
+
+/// After these, how many seeds there are in the next round: a quarter more.
+pub(crate) fn more_seeds(seeds: usize) -> usize {
+    seeds + seeds.div_ceil(4)
+}
 
 /// Half of an interval is wide if it is more than this share of the value.
 const WIDE: f64 = 0.25;
@@ -59,21 +69,43 @@ impl Judge<'_> {
         [self.figure.reads_of(row), self.figure.reads(cause.run, &cause.formula, &point)].concat()
     }
 
+    /// What curves read where half of the interval is more than `share` of the value. Another seed
+    /// does not help where there is no value.
+    pub(crate) fn wider_than(&self, share: f64) -> BTreeSet<Read> {
+        let mut reads = BTreeSet::new();
+        self.each_point(&mut |of, measured| {
+            let half = |&(value, half): &(f64, Option<f64>)| {
+                half.is_none_or(|half| half > share * value.abs())
+            };
+            if measured.as_ref().is_ok_and(half) {
+                reads.extend(of);
+            }
+        });
+        reads
+    }
+
     /// What curves read where their intervals are wide.
     pub(crate) fn wide_points(&self) -> BTreeSet<Read> {
         let mut reads = BTreeSet::new();
+        self.each_point(&mut |of, measured| {
+            if !measured.is_ok_and(|(value, half)| half.is_some_and(|h| !is_wide(value, h))) {
+                reads.extend(of);
+            }
+        });
+        reads
+    }
+
+    /// What each point of a curve reads, and its value over seeds.
+    fn each_point(&self, see: &mut dyn FnMut(Vec<Read>, Result<OverSeeds, String>)) {
         for curve in &self.figure.curves {
             let CurveOf::Along { y, .. } = &curve.of else { continue };
             for point in curve.points(&self.figure.runs[curve.run], self.quick) {
                 let of = self.figure.reads(curve.run, y, &point);
                 let value = |seed| self.value(curve.run, y, &point, seed);
                 let measured = self.over_seeds(curve.run, &of, value, mean_and_interval);
-                if !measured.is_ok_and(|(value, half)| half.is_some_and(|h| !is_wide(value, h))) {
-                    reads.extend(of);
-                }
+                see(of, measured);
             }
         }
-        reads
     }
 }
 

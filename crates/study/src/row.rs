@@ -1,7 +1,7 @@
 //! [`Row`]: a number with its band.
 
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use metrics::{Origin, is_within};
 use scenario::{Node, Reader, Value, read_text};
@@ -23,7 +23,7 @@ pub(crate) struct Row {
     pub(crate) point: Point,
     /// The row's value is where along an axis, not what at a point.
     pub(crate) onset: Option<Onset>,
-    pub(crate) formula: Rc<Formula>,
+    pub(crate) formula: Arc<Formula>,
     /// The value is the median over seeds, not the mean.
     pub(crate) median: bool,
     pub(crate) unit: String,
@@ -58,7 +58,7 @@ pub(crate) struct Cause {
     /// The point of its sweep; without, that of the row.
     pub(crate) at: Option<Point>,
     /// The row's metric, if the experiment has no other one.
-    pub(crate) formula: Rc<Formula>,
+    pub(crate) formula: Arc<Formula>,
     pub(crate) shows: CauseShows,
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Checked<()> {
         run,
         point,
         onset,
-        formula: Rc::clone(&formula),
+        formula: Arc::clone(&formula),
         median,
         unit: String::clone(&unit),
         target,
@@ -213,7 +213,7 @@ pub(crate) fn read(table: &mut Reader<'_>, figure: &mut Figure) -> Checked<()> {
         rows.push(row(name, point, None, target, band.around(target, table)?));
     }
     if table.or("plot", true)? {
-        let (y, source) = (Rc::clone(&formula), source.clone());
+        let (y, source) = (Arc::clone(&formula), source.clone());
         let of = CurveOf::Along { axis, y };
         let published = match origin {
             Origin::Published => points.iter().filter_map(|&(x, y)| Some((x, y?))).collect(),

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use scenario::{At, Node, Reader, Scenario, Source, Value, did_you_mean};
+use scenario::{At, Node, Reader, Scenario, Source, Value, Variant, did_you_mean};
 use units::{Bytes, Dur, Rate};
 
 use crate::Checked;
 use crate::metric;
 use crate::probe::{PROBES, Probe};
+use crate::seeds::Seeds;
 
 /// A scenario of a figure, once or along a sweep.
 pub(crate) struct Run {
@@ -20,6 +21,8 @@ pub(crate) struct Run {
     pub(crate) seeds: Vec<u64>,
     pub(crate) sets: Vec<Edit>,
     pub(crate) axes: Vec<Axis>,
+    /// The values of the axis [`VARIANT`], which is the first one, if there is one.
+    variants: Vec<Variant>,
     pub(crate) probe: Option<&'static Probe>,
     pub(crate) quick: Option<Part>,
     /// The tool that it takes.
@@ -56,6 +59,9 @@ pub(crate) struct AxisValue {
     /// As it counts in formulas and plots: bytes, microseconds, Gb/s, or the number itself.
     pub(crate) number: Option<f64>,
 }
+
+/// The axis of the scenario's variants, whose values bring edits of their own.
+pub(crate) const VARIANT: &str = "variant";
 
 /// A `--set` edit, and where it stands.
 pub(crate) type Edit = (String, At);
@@ -99,6 +105,7 @@ impl Run {
             seeds,
             sets,
             axes,
+            variants: Vec::new(),
             probe,
             quick,
             needs,
@@ -108,30 +115,49 @@ impl Run {
     }
 
     /// Read the table `[sweep]` of the scenario `file`, of which each run has the `edits`, too.
-    pub(crate) fn of_sweep(table: &mut Reader<'_>, file: &Path, edits: &[String]) -> Checked<Self> {
-        let (axes, mut sets) = sweep(table, "axes")?;
+    /// `seeds` replace its own.
+    pub(crate) fn of_sweep(
+        table: &mut Reader<'_>,
+        file: &Path,
+        edits: &[String],
+        seeds: Option<&Seeds>,
+    ) -> Checked<Self> {
+        let (mut axes, mut sets) = sweep(table, "axes")?;
         if axes.is_empty() {
             return Err(table.missing("axes", "add `axes = { n = [10, 100] }`"));
         }
-        sets.extend(edits.iter().map(|edit| {
-            let source = Source { name: "--set".to_owned(), text: edit.clone() };
-            (edit.clone(), At { source: Arc::new(source), span: 0..edit.len() })
-        }));
-        let seeds = needed_seeds(table)?;
+        let (_, variants) = Scenario::name_and_variants(file)?;
+        if axes.iter().any(|axis| axis.name == VARIANT) {
+            let error = table.error("axes", "an axis cannot be called `variant`", "here");
+            return Err(error.hint("the tables [[variant]] are an axis of this name by themselves"));
+        }
+        if !variants.is_empty() {
+            axes.insert(0, axis_of(&variants));
+        }
+        sets.extend(edits.iter().map(|edit| option(edit)));
+        let own = needed_seeds(table)?;
+        let seeds = seeds.map_or(own, |seeds| seeds.list().to_vec());
         check_runs(&axes, &seeds, &table.place("axes"))?;
-        Ok(Self {
-            id: "sweep".to_owned(),
+        let (id, at) = ("sweep".to_owned(), table.place("axes"));
+        Ok(Self { axes, variants, ..Self::plain(id, file, at, seeds, sets) })
+    }
+
+    /// The scenario `file` with the edits `sets`, without a sweep. `at` is where it is named.
+    pub(crate) fn plain(id: String, file: &Path, at: At, seeds: Vec<u64>, sets: Vec<Edit>) -> Self {
+        Self {
+            id,
             scenario: file.to_owned(),
-            scenario_at: table.place("axes"),
+            scenario_at: at,
             seeds,
             sets,
-            axes,
+            axes: Vec::new(),
+            variants: Vec::new(),
             probe: None,
             quick: None,
             needs: None,
             missing: None,
             tables: OnceLock::new(),
-        })
+        }
     }
 
     /// The points of its sweep, in the order of the values, the last axis fastest.
@@ -188,7 +214,9 @@ impl Run {
             let filled = values.fold(set.clone(), |text, (name, value)| text.replace(&name, value));
             (filled, at.clone())
         };
-        self.sets.iter().chain(shorter).map(fill).collect()
+        let variant = self.variants.get(point.first().copied().unwrap_or(usize::MAX));
+        let of_variant = variant.into_iter().flat_map(Variant::edits).cloned();
+        of_variant.chain(self.sets.iter().chain(shorter).map(fill)).collect()
     }
 
     /// The scenario at `point` with `seed`, with phases drawn from `phase_seed` if there is one.
@@ -233,11 +261,14 @@ impl Run {
 
     /// `point` in words, for example `n=9, iw=23`; empty without a sweep.
     pub(crate) fn show(&self, point: &Point) -> String {
-        let value = |(axis, &i): (&Axis, &usize)| {
-            axis.values.get(i).map(|value| format!("{}={}", axis.name, value.text))
-        };
-        let words: Vec<String> = self.axes.iter().zip(point).filter_map(value).collect();
-        words.join(", ")
+        let word = |(axis, value): &(&str, &str)| format!("{axis}={value}");
+        self.values(point).iter().map(word).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The values of the axes at `point`, each with the name of its axis.
+    pub(crate) fn values(&self, point: &Point) -> Vec<(&str, &str)> {
+        let at = self.axes.iter().zip(point);
+        at.filter_map(|(axis, &i)| Some((&*axis.name, &*axis.values.get(i)?.text))).collect()
     }
 
     /// The run and the point of its sweep, for example `ndp n=9`.
@@ -254,6 +285,18 @@ impl Run {
         };
         self.axes.iter().map(place).collect()
     }
+}
+
+/// The axis of `variants`.
+fn axis_of(variants: &[Variant]) -> Axis {
+    let value = |variant: &Variant| AxisValue { text: variant.name().to_owned(), number: None };
+    Axis { name: VARIANT.to_owned(), values: variants.iter().map(value).collect() }
+}
+
+/// An edit of the command line.
+pub(crate) fn option(edit: &str) -> Edit {
+    let source = Source { name: "--set".to_owned(), text: edit.to_owned() };
+    (edit.to_owned(), At { source: Arc::new(source), span: 0..edit.len() })
 }
 
 /// Names that formulas use: of runs and axes.
@@ -312,7 +355,7 @@ fn sweep(table: &mut Reader<'_>, key: &'static str) -> Checked<(Vec<Axis>, Vec<E
 
 /// The most runs of a sweep. Each takes about a kilobyte before it begins and a hundredth of a
 /// second when it runs, so that more would hardly end.
-const RUNS_MAX: u64 = 100_000;
+pub(crate) const RUNS_MAX: u64 = 100_000;
 
 /// Check that the sweep over `axes`, which stand at `at`, is one that can be run.
 fn check_runs(axes: &[Axis], seeds: &[u64], at: &At) -> Checked<()> {
@@ -337,7 +380,15 @@ fn needed_seeds(table: &mut Reader<'_>) -> Checked<Vec<u64>> {
     }
 }
 
+/// A list of seeds, or a text of ranges.
 fn seeds(node: &Node) -> Checked<Vec<u64>> {
+    if let Value::Text(text) = &node.value {
+        let seeds = text.parse::<Seeds>();
+        return seeds.map(|seeds| seeds.list().to_vec()).map_err(|why| {
+            let error = node.at.error(format!("these are no seeds: {why}"), "here");
+            error.hint("for example `seeds = \"1-10\"`, `\"1-5, 8\"` or `[1, 2, 3]`")
+        });
+    }
     let seed = |item: &Node| match item.value {
         Value::Integer(n) if n >= 0 => Ok(n.unsigned_abs()),
         _ => Err(item.at.error("a seed is a whole number from 0", "here")),

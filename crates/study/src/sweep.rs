@@ -1,28 +1,38 @@
 //! [`Sweep`]: the table `[sweep]` of a scenario, run as a study without targets.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use metrics::{AxisSpec, FigureResults, Form, StudyResults};
+use metrics::{AxisSpec, FigureResults, Form, RunRow, RunTable, StudyResults};
 use scenario::{Diagnostic, Reader};
 
-use crate::Checked;
 use crate::figure::{self, Curve, CurveOf, Figure};
-use crate::run::Run;
+use crate::formula::Formula;
+use crate::job::Jobs;
+use crate::reproduce::Outcome;
+use crate::run::{self, Run};
+use crate::seeds::Seeds;
 use crate::study::{Study, document};
+use crate::{Checked, runs, variant};
 
 /// A scenario's own sweep.
 pub struct Sweep {
     study: Study,
     /// What it shows.
-    metrics: Vec<String>,
+    metrics: Vec<Arc<Formula>>,
+    /// See [`Sweep::until`].
+    until: Option<f64>,
+    file: PathBuf,
+    edits: Vec<String>,
 }
 
 impl Sweep {
-    /// Read the scenario `file` with the `--set` edits `edits`, which every run has.
+    /// Read the scenario `file` with the `--set` edits `edits`, which every run has; `seeds` replace
+    /// those of the file.
     ///
     /// # Errors
     /// There is no table `[sweep]`, or the first thing that is wrong in it.
-    pub fn load(file: &Path, edits: &[String]) -> Result<Self, Diagnostic> {
+    pub fn load(file: &Path, edits: &[String], seeds: Option<&Seeds>) -> Result<Self, Diagnostic> {
         let document = document(file)?;
         let mut root = Reader::new(&document.root, &document.root.at, "the scenario")?;
         let title = root.need("name")?;
@@ -32,7 +42,8 @@ impl Sweep {
             let error = root.error("sweep", "the scenario has no table `[sweep]`", "in this file");
             return Err(error.hint(example));
         };
-        let run = Run::of_sweep(&mut table, file, edits)?;
+        let run = Run::of_sweep(&mut table, file, edits, seeds)?;
+        let until = until(&mut table)?;
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| "sweep".to_owned());
         let metrics: Vec<String> = table.need("metrics")?;
@@ -56,8 +67,10 @@ impl Sweep {
         };
         let axis = axis(&mut table, &figure.runs[0])?;
         figure.x.label = figure.runs[0].axes[axis].name.clone();
+        let mut formulas = Vec::new();
         for metric in &metrics {
             let y = figure.formula_of(metric, &table, "metrics", 0)?;
+            formulas.push(Arc::clone(&y));
             for at in others(&figure.runs[0], axis) {
                 let label = label(&figure.runs[0], &at);
                 let of = CurveOf::Along { axis, y: y.clone() };
@@ -77,7 +90,30 @@ impl Sweep {
             one_figure: false,
             form: Form::Full,
         };
-        Ok(Self { study, metrics })
+        let (file, edits) = (file.to_owned(), edits.to_vec());
+        Ok(Self { study, metrics: formulas, until, file, edits })
+    }
+
+    /// Seeds are added until half of each interval is at most this share of its value, or there are
+    /// no more.
+    #[must_use]
+    pub fn until(&self) -> Option<f64> {
+        self.until
+    }
+
+    /// Warnings of variants that change nothing.
+    ///
+    /// # Errors
+    /// The scenario cannot be read any more.
+    pub fn warnings(&self) -> Result<Vec<Diagnostic>, Diagnostic> {
+        variant::without_effect(&self.file, &self.edits)
+    }
+
+    /// The runs of `outcome`, of the plan with these `jobs`, a row each.
+    #[must_use]
+    pub fn runs(&self, outcome: &Outcome<'_>, jobs: &Jobs<'_>) -> (RunTable, Vec<RunRow>) {
+        let judge = outcome.judge();
+        judge.map(|judge| runs::table(jobs, &judge, &self.metrics)).unwrap_or_default()
     }
 
     /// What there is to run.
@@ -95,11 +131,11 @@ impl Sweep {
         let curves = all.curves.chunks(each.max(1)).map(<[_]>::to_vec);
         let figures = self.metrics.iter().zip(curves).zip(runs).map(|((metric, curves), runs)| {
             FigureResults {
-                id: metric.clone(),
+                id: metric.text.clone(),
                 title: String::new(),
                 expect: String::new(),
                 x: all.x.clone(),
-                y: AxisSpec { label: metric.clone(), logarithmic: None },
+                y: AxisSpec { label: metric.text.clone(), logarithmic: None },
                 curves,
                 timelines: Vec::new(),
                 rows: Vec::new(),
@@ -111,11 +147,35 @@ impl Sweep {
     }
 }
 
-/// The axis along x: `x`, or the only one.
+/// The share under `until`, if it is there.
+fn until(table: &mut Reader<'_>) -> Checked<Option<f64>> {
+    let Some(text) = table.maybe::<String>("until")? else { return Ok(None) };
+    share(&text).map(Some).map_err(|why| {
+        let error = table.error("until", why, "here");
+        error.hint("how wide half of an interval may be: `until = \"5%\"`")
+    })
+}
+
+/// The share that `5%` is.
+///
+/// # Errors
+/// Why it is none.
+pub fn share(text: &str) -> Result<f64, String> {
+    let percent = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
+    let share = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    share
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("`{text}` is no share such as 5%: above 0%, at most 100%"))
+}
+
+/// The axis along x: `x`, or the only one beside that of variants.
 fn axis(table: &mut Reader<'_>, run: &Run) -> Checked<usize> {
-    match run.axes.as_slice() {
-        [only] if !table.has("x") && only.values.iter().all(|value| value.number.is_some()) => {
-            Ok(0)
+    let mut own = run.axes.iter().enumerate().filter(|(_, axis)| axis.name != run::VARIANT);
+    match (own.next(), own.next()) {
+        (Some((i, only)), None)
+            if !table.has("x") && only.values.iter().all(|value| value.number.is_some()) =>
+        {
+            Ok(i)
         }
         _ => figure::axis_of(table, "x", run),
     }
@@ -131,8 +191,10 @@ fn others(run: &Run, axis: usize) -> Vec<Vec<Option<usize>>> {
 
 /// The values of the axes that are not along x.
 fn label(run: &Run, at: &[Option<usize>]) -> String {
-    let value = |(axis, at): (&crate::run::Axis, &Option<usize>)| {
-        Some(format!("{}={}", axis.name, axis.values.get((*at)?)?.text))
+    let value = |(axis, at): (&run::Axis, &Option<usize>)| {
+        let text = &axis.values.get((*at)?)?.text;
+        let is_named = axis.name != run::VARIANT;
+        Some(if is_named { format!("{}={text}", axis.name) } else { text.clone() })
     };
     let words: Vec<String> = run.axes.iter().zip(at).filter_map(value).collect();
     words.join(", ")

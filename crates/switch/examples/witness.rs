@@ -82,7 +82,8 @@ fn switch(topology: &Arc<Topology>, stop: &AtomicBool) {
         let options =
             Options { harm: Harm::default(), seed: 1, start: SystemTime::now(), busy: false };
         let go_on = |_: &Switch, _: &_| !stop.load(Ordering::Relaxed);
-        let totals = run(&mut switch, &mut ports, options, go_on).map_err(|e| e.to_string())?;
+        let totals =
+            run(&mut switch, &mut ports, options, None, go_on).map_err(|e| e.to_string())?;
         count(2);
         let dropped: u64 = switch.counters().map(|c| c.dropped).sum();
         println!("{dropped} dropped, {totals:?}");

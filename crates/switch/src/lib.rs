@@ -14,6 +14,7 @@
 //! | `record`, `replay` | what came and what became of it, and the simulator's word on it |
 //! | `interface` | an interface of this machine, by AF_PACKET (`packet`) or AF_XDP |
 //! | `run` | the loop: receive, decide, send, sleep; faults that only a real wire has |
+//! | `seen` | what is told of each frame, for captures |
 //! | `offloads` | what the kernel must not do to frames of an interface |
 //! | `netns` | network namespaces joined by virtual links |
 //!
@@ -28,11 +29,13 @@ mod port;
 pub mod record;
 mod replay;
 mod run;
+mod seen;
 mod switch;
 
 pub use interface::{Backend, Interface, InterfaceError};
 pub use offloads::disable_offloads;
 pub use replay::{Agreement, ReplayError, replay};
 pub use run::{Harm, Options, RunError, Totals, run};
+pub use seen::{Seen, Watch};
 
 pub use switch::{Counters, Switch, SwitchError};

@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::{Dur, Time};
 
 use crate::interface::Interface;
+use crate::seen::{Ordered, Seen, Watch};
 use crate::switch::Switch;
 
 /// The longest sleep, so that the caller is asked often enough.
@@ -67,6 +68,9 @@ pub enum RunError {
     /// The record cannot be written.
     #[error("the record cannot be written: {0}")]
     Record(io::Error),
+    /// What is told of frames could not be written.
+    #[error("the capture cannot be written: {0}")]
+    Capture(io::Error),
 }
 
 /// How a switch is run.
@@ -83,24 +87,31 @@ pub struct Options {
 }
 
 /// Run `switch` over `interfaces`, one for each of its ports in their order, until `go_on` says no:
-/// asked after each turn, every 50 ms at least.
+/// asked after each turn, every 50 ms at least. `watch`, if there is one, sees each frame that
+/// comes or leaves, in the order of time.
 ///
 /// # Errors
 /// What stops it before.
-pub fn run(
+pub fn run<'a>(
     switch: &mut Switch,
     interfaces: &mut [Interface],
     options: Options,
+    watch: Option<&'a mut Watch<'a>>,
     mut go_on: impl FnMut(&Switch, &Totals) -> bool,
 ) -> Result<Totals, RunError> {
     // A sleeper would be woken up to 50 us late. Without it, it is only less exact.
     let _ = prctl::set_timerslack(1);
     let clock = Clock { start_ns: since_1970_ns(options.start) };
-    let mut wires = Wires::new(interfaces.len(), options);
+    let mut wires = Wires::new(interfaces.len(), options, watch);
     let mut order = Vec::new();
     loop {
         let looked = clock.now();
-        let (horizon, more) = receive(switch, interfaces, &mut order, &clock, looked)?;
+        let (horizon, more) = receive(interfaces, &mut order, &clock, looked)?;
+        for &(at, port, n) in &order {
+            let (at, frame) = (clock.time(at), interfaces[port].frame(n));
+            wires.seen.note(Seen { at, port, came: true, frame });
+            switch.arrive(at, port, frame);
+        }
         switch.advance(horizon);
         let now = clock.now();
         switch.departures(|port, at, frame| {
@@ -108,6 +119,7 @@ pub fn run(
             wires.send(&mut interfaces[port], port, frame, now);
         });
         wires.release(interfaces, now);
+        wires.seen.tell(horizon).map_err(RunError::Capture)?;
         let mut waiting = more;
         for interface in &mut *interfaces {
             waiting |= !interface.flush().map_err(|error| failed(interface, error))?;
@@ -116,6 +128,7 @@ pub fn run(
             wires.totals.overflowed = interfaces.iter().map(Interface::overflowed).sum();
             switch.advance(clock.now());
             switch.finish().map_err(RunError::Record)?;
+            wires.seen.tell(Time::NEVER).map_err(RunError::Capture)?;
             return Ok(wires.totals);
         }
         if !waiting && !options.busy {
@@ -130,10 +143,9 @@ pub fn run(
     }
 }
 
-/// Give `switch` what has come, in the order in which it came. Up to when nothing more will come,
-/// and whether something waits.
+/// What has come, in the order in which it came: stamp, port, and which frame of that. Up to when
+/// nothing more will come, and whether something waits.
 fn receive(
-    switch: &mut Switch,
     interfaces: &mut [Interface],
     order: &mut Vec<(u64, usize, usize)>,
     clock: &Clock,
@@ -163,9 +175,6 @@ fn receive(
         }
     }
     order.sort_unstable();
-    for &(at, port, n) in &*order {
-        switch.arrive(clock.time(at), port, interfaces[port].frame(n));
-    }
     Ok((horizon, more))
 }
 
@@ -212,7 +221,8 @@ fn since_1970_ns(at: SystemTime) -> u64 {
 }
 
 /// The interfaces as frames leave, with what happens to them on purpose.
-struct Wires {
+struct Wires<'a> {
+    seen: Ordered<'a>,
     harm: Harm,
     draw: Draw,
     sent: u64,
@@ -226,10 +236,15 @@ const REORDER: Purpose = Purpose::new("reorder");
 const CORRUPT: Purpose = Purpose::new("corrupt");
 const BIT: Purpose = Purpose::new("bit");
 
-impl Wires {
-    fn new(ports: usize, Options { harm, seed, .. }: Options) -> Self {
+impl<'a> Wires<'a> {
+    fn new(
+        ports: usize,
+        Options { harm, seed, .. }: Options,
+        watch: Option<&'a mut Watch<'a>>,
+    ) -> Self {
         let draw = Draw::new(seed, Purpose::new("wire"), 0);
-        Self { harm, draw, sent: 0, held: vec![None; ports], totals: Totals::default() }
+        let (seen, held) = (Ordered::new(watch), vec![None; ports]);
+        Self { seen, harm, draw, sent: 0, held, totals: Totals::default() }
     }
 
     /// When the first held frame leaves at the latest.
@@ -248,14 +263,14 @@ impl Wires {
             self.held[port] = Some((now + HOLD, frame.to_vec()));
             return;
         }
-        self.transmit(interface, frame);
+        self.transmit(interface, port, frame, now);
         if happens(DUPLICATE, harm.duplicate) {
             self.totals.duplicated += 1;
-            self.transmit(interface, frame);
+            self.transmit(interface, port, frame, now);
         }
         if let Some((_, overtaken)) = self.held[port].take() {
             self.totals.reordered += 1;
-            self.transmit(interface, &overtaken);
+            self.transmit(interface, port, &overtaken, now);
         }
     }
 
@@ -263,13 +278,15 @@ impl Wires {
     fn release(&mut self, interfaces: &mut [Interface], now: Time) {
         for (port, interface) in interfaces.iter_mut().enumerate() {
             if let Some((_, frame)) = self.held[port].take_if(|(until, _)| *until <= now) {
-                self.transmit(interface, &frame);
+                self.transmit(interface, port, &frame, now);
             }
         }
     }
 
-    fn transmit(&mut self, interface: &mut Interface, frame: &[u8]) {
-        let Err(error) = interface.send(frame) else { return };
+    fn transmit(&mut self, interface: &mut Interface, port: usize, frame: &[u8], now: Time) {
+        let Err(error) = interface.send(frame) else {
+            return self.seen.note(Seen { at: now, port, came: false, frame });
+        };
         match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
             Errno::EMSGSIZE => self.totals.too_long += 1,
             _ => self.totals.refused += 1,

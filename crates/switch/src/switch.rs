@@ -156,6 +156,11 @@ impl Switch {
         self.ports.iter().map(|both| self.topology.links()[both.out as usize].to)
     }
 
+    /// The numbers of the links in and out of each port.
+    pub fn links(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.ports.iter().map(|both| (both.back, both.out))
+    }
+
     /// What has happened at each port, in their order.
     pub fn counters(&self) -> impl Iterator<Item = Counters> {
         self.ports.iter().map(|both| {

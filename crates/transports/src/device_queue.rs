@@ -16,7 +16,9 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, Msg, MsgId, MsgKey, Packet, Stat, Submit, TimerId, Tx, TxPort};
+use endpoint::{
+    Cx, Endpoint, FlowState, Msg, MsgId, MsgKey, Packet, Stat, Submit, TimerId, Tx, TxPort,
+};
 use units::{HostId, Time};
 
 use crate::inner::Inner;
@@ -172,6 +174,10 @@ impl Endpoint for DeviceQueue {
         } else {
             self.endpoint.0.prefetch(0);
         }
+    }
+
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        self.endpoint.0.flow_state(id)
     }
 
     fn on_sent(&mut self, cx: &mut Cx<'_>, token: u32, at: Time) {

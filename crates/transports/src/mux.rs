@@ -12,7 +12,9 @@
 //! Each has its own draws and timers. A message that one of them has no room for holds up those
 //! behind it, over any transport: that is the caller's side of the contract ([`Submit::Full`]).
 
-use endpoint::{Cx, Endpoint, FailReason, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort};
+use endpoint::{
+    Cx, Endpoint, FailReason, FlowState, Msg, MsgId, Packet, Stat, Submit, TimerId, Tx, TxPort,
+};
 use units::{HostId, MsgKey, Time};
 
 /// The first number that is given away: use for experiments (RFC 3692, section 2.1). Its neighbour
@@ -163,6 +165,11 @@ impl Endpoint for Mux {
                 part.endpoint.prefetch(0);
             }
         }
+    }
+
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        // Those that do not carry it do not know it.
+        self.parts.iter().find_map(|part| part.endpoint.flow_state(id))
     }
 
     fn on_sent(&mut self, cx: &mut Cx<'_>, token: u32, at: Time) {

@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, Msg, MsgId, Packet, Purpose, Submit, TimerId, Tx, TxPort};
+use endpoint::{Cx, Endpoint, FlowState, Msg, MsgId, Packet, Purpose, Submit, TimerId, Tx, TxPort};
 use units::{Dur, HostId, Time};
 
 use crate::inner::Inner;
@@ -217,6 +217,10 @@ impl Endpoint for HostStack {
 
     fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
         self.call(cx, |ep, cx| ep.on_restart(cx, host));
+    }
+
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        self.endpoint.0.flow_state(id)
     }
 
     fn on_sent(&mut self, cx: &mut Cx<'_>, token: u32, at: Time) {

@@ -5,6 +5,7 @@ pub mod cbr;
 pub mod frame;
 pub mod homa;
 pub mod int;
+mod key;
 pub mod mptcp;
 pub mod nano;
 pub mod ndp;

@@ -5,19 +5,20 @@
 //! ```text
 //!  0       8       16      24      31
 //! +-------+-------+-------+-------+
-//! | 30    | 20    |type|..SA| id  |   type: MP_CAPABLE 0, MP_JOIN 1, DSS 2; S: scattered; A: DATA_ACK
-//! +-------+-------+-------+-------+   id: which subflow
-//! | token                         |   which connection
-//! +-------------------------------+
-//! | data sequence number, or      |   of the first byte of payload, or the next one that is
-//! | DATA_ACK, 64 bits             |   expected; zero in a handshake
-//! +---------------+---------------+
-//! | data length   | 0             |   positions that the payload takes
+//! | 253   | 20    | 4d54          |   an experimental option, and which (RFC 6994)
+//! +-------+-------+-------+-------+
+//! |type|..SA| id  | token         |   type: MP_CAPABLE 0, MP_JOIN 1, DSS 2; S: scattered; A: DATA_ACK
+//! +-------+-------+---------------+   id: which subflow; token: which connection
+//! | token         | data sequence |   of the first byte of payload, or the next one that is
+//! +---------------+               |   expected (DATA_ACK); zero in a handshake
+//! | number, 64 bits               |
+//! +               +---------------+
+//! |               | data length   |   positions that the payload takes
 //! +---------------+---------------+
 //! ```
 //!
 //! RFC 8684 puts less into each packet: mappings may cover several segments, and the token goes
-//! only with MP_JOIN.
+//! only with MP_JOIN. So this is not its option, kind 30, which programs know that read captures.
 
 use thiserror::Error;
 
@@ -28,9 +29,11 @@ pub const OPTION_BYTES: usize = 20;
 /// SACK blocks that fit beside the option.
 pub const SACK_BLOCKS_MAX: usize = 2;
 
-/// The kind of the option (RFC 8684, section 3).
-const KIND: u8 = 30;
-/// The bits of its third byte, below the type.
+/// The kind of experimental options (RFC 4727), and which of them this is (RFC 6994, section 3; the
+/// number is not registered).
+const KIND: u8 = 253;
+const EXPERIMENT: [u8; 2] = *b"MT";
+/// The bits of the byte with the type, below it.
 const ACK: u8 = 1;
 const SCATTERED: u8 = 2;
 
@@ -87,10 +90,11 @@ impl Signal {
     pub fn parse(bytes: &[u8]) -> Result<Self, MptcpError> {
         let header = tcp::Header::new_checked(bytes)?;
         let body = tcp::find_option(header.options(), KIND).ok_or(MptcpError::NoOption)?;
+        let body = body.strip_prefix(&EXPERIMENT).ok_or(MptcpError::NoOption)?;
         let &[flags, subflow, a, b, c, d, ref rest @ ..] = body else {
             return Err(MptcpError::NoOption);
         };
-        let &[n0, n1, n2, n3, n4, n5, n6, n7, l0, l1, _, _] = rest else {
+        let &[n0, n1, n2, n3, n4, n5, n6, n7, l0, l1] = rest else {
             return Err(MptcpError::NoOption);
         };
         let number = u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
@@ -119,15 +123,12 @@ impl Signal {
         let ack = if matches!(self.body, Body::DataAck(_)) { ACK } else { 0 };
         let scattered = if self.scattered { SCATTERED } else { 0 };
         let mut option = [0; OPTION_BYTES];
-        option[..4].copy_from_slice(&[
-            KIND,
-            OPTION_BYTES as u8,
-            kind << 4 | scattered | ack,
-            self.subflow,
-        ]);
-        option[4..8].copy_from_slice(&self.token.to_be_bytes());
-        option[8..16].copy_from_slice(&number.to_be_bytes());
-        option[16..18].copy_from_slice(&len.to_be_bytes());
+        option[..2].copy_from_slice(&[KIND, OPTION_BYTES as u8]);
+        option[2..4].copy_from_slice(&EXPERIMENT);
+        option[4..6].copy_from_slice(&[kind << 4 | scattered | ack, self.subflow]);
+        option[6..10].copy_from_slice(&self.token.to_be_bytes());
+        option[10..18].copy_from_slice(&number.to_be_bytes());
+        option[18..20].copy_from_slice(&len.to_be_bytes());
         tcp::append_option(buf, &option)
     }
 }
@@ -166,8 +167,10 @@ mod tests {
         tcp.sack.push(0x10, 0x20);
         let bytes = emit(&tcp, &signal).unwrap();
         assert_eq!((bytes.len(), bytes[12]), (52, 0xd0));
-        let option =
-            [30, 20, 0x22, 5, 0xa1, 0xb2, 0xc3, 0xd4, 1, 2, 3, 4, 5, 6, 7, 8, 0x05, 0x78, 0, 0];
+        let option = [
+            253, 20, 0x4d, 0x54, 0x22, 5, 0xa1, 0xb2, 0xc3, 0xd4, 1, 2, 3, 4, 5, 6, 7, 8, 0x05,
+            0x78,
+        ];
         assert_eq!(bytes[32..], option);
         assert_eq!(Signal::parse(&bytes), Ok(signal));
         assert_eq!(Repr::parse(&bytes), Ok(tcp), "TCP skips it");
@@ -178,8 +181,10 @@ mod tests {
         let signal = Signal { token: 1, subflow: 0, scattered: false, body: Body::Capable };
         let mut bytes = emit(&TCP, &signal).unwrap();
         assert_eq!(Signal::parse(&bytes[..20]), Err(TcpError::Short { need: 40, have: 20 }.into()));
-        bytes[22] = 0x30;
+        bytes[24] = 0x30;
         assert_eq!(Signal::parse(&bytes), Err(MptcpError::Type(3)));
+        bytes[23] = 0;
+        assert_eq!(Signal::parse(&bytes), Err(MptcpError::NoOption), "another experiment");
         bytes[21] = 19;
         assert_eq!(Signal::parse(&bytes), Err(MptcpError::NoOption));
         let mut plain = [0; 20];

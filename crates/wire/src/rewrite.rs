@@ -140,13 +140,14 @@ mod tests {
         src_life: 3,
         dst_life: 4,
         oldest: MsgId(5),
+        tagged: false,
     };
 
     /// A frame as a kernel makes it, with its checksum if `summed`.
     fn frame(summed: bool) -> Vec<u8> {
         let mut body = vec![0xa5; 9_200];
         let len = SHIM.emit(b"header", 9_001, &mut body).unwrap();
-        shim::seal(&mut body[..len]);
+        shim::seal(&mut body[..len], None);
         let repr = FrameRepr {
             src: SHIM.src,
             dst: SHIM.dst,

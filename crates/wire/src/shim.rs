@@ -15,7 +15,7 @@
 //! 16  path                                 4
 //! 20  wire_len                             2
 //! 22  hdr_len (at most 64)                 1
-//! 23  reserved, zero                       1
+//! 23  bytes of tags, 0 or 32               1
 //! 24  message id                           8
 //! 32  offset of the payload in the message 8
 //! 40  span length                          4
@@ -27,7 +27,8 @@
 //! 72  oldest unfinished message            8
 //! 80  check of the headers                 4
 //! 84  check of the payload                 4
-//! 88  transport header, payload
+//! 88  tag of the headers, tag of the payload  16 + 16, if there are tags
+//!     transport header, payload
 //! ```
 //!
 //! Both checks are CRC-32C (RFC 3720, appendix B.4). UDP's own checksum ends at every switch that
@@ -35,6 +36,11 @@
 //! what switches write: marks, the cut and the two lengths, telemetry, the turn of addresses of a
 //! header that is sent back. So it survives a switch that knows nothing of it. The check of the
 //! payload stands among the headers.
+//!
+//! Two hosts that share a [`Key`] put tags into their datagrams. The tag of the headers leaves out
+//! what the check leaves out, and the checks; the tag of the payload stands among what it covers.
+//! So who has no key can do no more than switches: cut, mark, send back, write telemetry, delay,
+//! lose, repeat.
 //!
 //! A host that starts again lives anew: the number of its life rises. Each packet names the life
 //! of its source, and that of its destination where the source knows it, otherwise zero. So a
@@ -47,9 +53,14 @@ use thiserror::Error;
 use units::{HostId, MsgId};
 
 use crate::int;
+use crate::key::{TAG_LEN, Tag, same};
+
+pub use crate::key::Key;
 
 /// Bytes of this header.
 pub const SHIM_LEN: usize = 88;
+/// Bytes of both tags.
+pub const TAGS_LEN: usize = 2 * TAG_LEN;
 /// The most bytes of transport header that may follow.
 pub const MAX_HEADER: usize = 64;
 
@@ -80,7 +91,7 @@ mod field {
     pub(super) const PATH: Range<usize> = 16..20;
     pub(super) const WIRE_LEN: Range<usize> = 20..22;
     pub(super) const HDR_LEN: usize = 22;
-    pub(super) const RESERVED: usize = 23;
+    pub(super) const TAGS_LEN: usize = 23;
     pub(super) const MSG: Range<usize> = 24..32;
     pub(super) const OFFSET: Range<usize> = 32..40;
     pub(super) const SPAN_LEN: Range<usize> = 40..44;
@@ -92,6 +103,8 @@ mod field {
     pub(super) const OLDEST: Range<usize> = 72..80;
     pub(super) const HEADER_CHECK: Range<usize> = 80..84;
     pub(super) const PAYLOAD_CHECK: Range<usize> = 84..88;
+    pub(super) const HEADER_TAG: Range<usize> = 88..104;
+    pub(super) const PAYLOAD_TAG: Range<usize> = 104..120;
 }
 
 /// Why a datagram cannot be built or read.
@@ -111,9 +124,18 @@ pub enum ShimError {
     /// Written by another version.
     #[error("version {0}, this is version 2")]
     Version(u8),
-    /// The reserved byte is not zero.
-    #[error("the reserved byte is not zero")]
-    Reserved,
+    /// Neither none nor two tags.
+    #[error("{0} bytes of tags, where 0 or 32 may be")]
+    Tags(u8),
+    /// It has no tags, and its source has a key.
+    #[error("no tags, though its source has a key")]
+    Untagged,
+    /// It has tags, and there is no key to check them with.
+    #[error("tags, and no key to check them with")]
+    NoKey,
+    /// A tag is not that of the key: somebody else has made or changed it.
+    #[error("a tag is not that of the key")]
+    Forged,
     /// The headers are not those that were sent.
     #[error("the headers were damaged on the way")]
     HeaderDamaged,
@@ -172,11 +194,14 @@ pub struct ShimRepr {
     pub dst_life: u64,
     /// All messages of the source to the destination below this one are over.
     pub oldest: MsgId,
+    /// Whether there are tags.
+    pub tagged: bool,
 }
 
 impl ShimRepr {
-    /// Write this header, `hdr`, and room for `payload_len` bytes into `buf`. Returns the bytes
-    /// of the datagram; its last `payload_len` are the caller's to fill before [`seal`].
+    /// Write this header, room for tags if there are any, `hdr`, and room for `payload_len` bytes
+    /// into `buf`. Returns the bytes of the datagram; its last `payload_len` are the caller's to
+    /// fill before [`seal`].
     ///
     /// # Errors
     /// The lengths are not legal, or `buf` is too small. `buf` is then unchanged.
@@ -186,7 +211,8 @@ impl ShimRepr {
             Ok(len) if usize::from(len) <= MAX_HEADER => len,
             _ => return Err(ShimError::HeaderTooLong(hdr.len())),
         };
-        let need = SHIM_LEN + hdr.len() + usize::from(payload_len);
+        let tags = if self.tagged { TAGS_LEN } else { 0 };
+        let need = SHIM_LEN + tags + hdr.len() + usize::from(payload_len);
         let have = buf.len();
         let out = buf.get_mut(..need).ok_or(ShimError::Short { need, have })?;
         out[field::MAGIC].copy_from_slice(&MAGIC);
@@ -199,7 +225,7 @@ impl ShimRepr {
         out[field::PATH].copy_from_slice(&self.path.to_be_bytes());
         out[field::WIRE_LEN].copy_from_slice(&self.wire_len.to_be_bytes());
         out[field::HDR_LEN] = hdr_len;
-        out[field::RESERVED] = 0;
+        out[field::TAGS_LEN] = tags as u8;
         out[field::MSG].copy_from_slice(&self.msg.0.to_be_bytes());
         out[field::OFFSET].copy_from_slice(&self.offset.to_be_bytes());
         out[field::SPAN_LEN].copy_from_slice(&self.span_len.to_be_bytes());
@@ -209,8 +235,8 @@ impl ShimRepr {
         out[field::SRC_LIFE].copy_from_slice(&self.src_life.to_be_bytes());
         out[field::DST_LIFE].copy_from_slice(&self.dst_life.to_be_bytes());
         out[field::OLDEST].copy_from_slice(&self.oldest.0.to_be_bytes());
-        out[field::HEADER_CHECK.start..SHIM_LEN].fill(0);
-        out[SHIM_LEN..SHIM_LEN + hdr.len()].copy_from_slice(hdr);
+        out[field::HEADER_CHECK.start..SHIM_LEN + tags].fill(0);
+        out[SHIM_LEN + tags..SHIM_LEN + tags + hdr.len()].copy_from_slice(hdr);
         Ok(need)
     }
 
@@ -234,17 +260,34 @@ impl ShimRepr {
             src_life: get_u64(bytes, field::SRC_LIFE),
             dst_life: get_u64(bytes, field::DST_LIFE),
             oldest: MsgId(get_u64(bytes, field::OLDEST)),
+            tagged: bytes[field::TAGS_LEN] > 0,
         }
     }
 }
 
-/// Write both checks of `datagram`, which [`ShimRepr::emit`] has made and whose payload is in
-/// place.
+/// Bytes before the transport header.
+fn header_start(datagram: &[u8]) -> usize {
+    SHIM_LEN + usize::from(datagram[field::TAGS_LEN])
+}
+
+/// Bytes before the payload.
+fn payload_start(datagram: &[u8]) -> usize {
+    header_start(datagram) + usize::from(datagram[field::HDR_LEN])
+}
+
+/// Write the checks of `datagram`, which [`ShimRepr::emit`] has made and whose payload is in place;
+/// and its tags, by `key`, if there is room for them.
 ///
 /// # Panics
-/// On fewer bytes than [`SHIM_LEN`].
-pub fn seal(datagram: &mut [u8]) {
-    let payload = SHIM_LEN + usize::from(datagram[field::HDR_LEN]);
+/// On fewer bytes than the headers have.
+pub fn seal(datagram: &mut [u8], key: Option<&Key>) {
+    let payload = payload_start(datagram);
+    if let Some(key) = key.filter(|_| datagram[field::TAGS_LEN] > 0) {
+        let tag = key.of_payload(&datagram[payload..]);
+        datagram[field::PAYLOAD_TAG].copy_from_slice(&tag);
+        let tag = header_tag(key, &datagram[..payload]);
+        datagram[field::HEADER_TAG].copy_from_slice(&tag);
+    }
     let check = crc32c::crc32c(&datagram[payload..]);
     datagram[field::PAYLOAD_CHECK].copy_from_slice(&check.to_be_bytes());
     let check = header_check(&datagram[..payload]);
@@ -261,7 +304,7 @@ pub fn trim(datagram: &mut [u8], wire_len: u16) -> usize {
     datagram[field::FLAGS] |= flag::TRIMMED;
     datagram[field::WIRE_LEN].copy_from_slice(&wire_len.to_be_bytes());
     datagram[field::PAYLOAD_LEN].fill(0);
-    SHIM_LEN + usize::from(datagram[field::HDR_LEN])
+    payload_start(datagram)
 }
 
 /// What a switch does that sends `datagram`, trimmed before, back to its source: says so in its
@@ -276,9 +319,26 @@ pub fn bounce(datagram: &mut [u8]) {
     datagram[field::DST].copy_from_slice(&src);
 }
 
+/// Bytes of the longest headers.
+const HEADERS_MAX: usize = SHIM_LEN + TAGS_LEN + MAX_HEADER;
+
 /// The check of `headers`, this one and the transport's, as they were before any switch.
 fn header_check(headers: &[u8]) -> u32 {
-    let mut sent = [0; SHIM_LEN + MAX_HEADER];
+    let mut sent = [0; HEADERS_MAX];
+    crc32c::crc32c(as_sent(headers, &mut sent))
+}
+
+/// The tag of `headers`, which have room for it.
+fn header_tag(key: &Key, headers: &[u8]) -> Tag {
+    let mut sent = [0; HEADERS_MAX];
+    let len = as_sent(headers, &mut sent).len();
+    sent[field::PAYLOAD_CHECK].fill(0);
+    sent[field::HEADER_TAG].fill(0);
+    key.of_headers(&sent[..len])
+}
+
+/// What of `headers` no switch changes, as it was before any, in `sent`: without their check.
+fn as_sent<'a>(headers: &[u8], sent: &'a mut [u8; HEADERS_MAX]) -> &'a [u8] {
     let sent = &mut sent[..headers.len()];
     sent.copy_from_slice(headers);
     let flags = sent[field::FLAGS];
@@ -287,12 +347,12 @@ fn header_check(headers: &[u8]) -> u32 {
         sent[field::DST].copy_from_slice(&headers[field::SRC]);
     }
     let cut = if flags & flag::INT != 0 { int::LEN } else { 0 };
-    let end = sent.len().saturating_sub(cut).max(SHIM_LEN);
+    let end = sent.len().saturating_sub(cut).max(header_start(headers));
     sent[field::FLAGS] &= !(flag::TRIMMED | flag::BOUNCED | flag::CE);
     sent[field::WIRE_LEN].fill(0);
     sent[field::PAYLOAD_LEN].fill(0);
     sent[field::HEADER_CHECK].fill(0);
-    crc32c::crc32c(&sent[..end])
+    &sent[..end]
 }
 
 /// A view over a whole datagram whose lengths have been checked.
@@ -316,8 +376,9 @@ impl<'a> Datagram<'a> {
         if bytes[field::VERSION] != VERSION {
             return Err(ShimError::Version(bytes[field::VERSION]));
         }
-        if bytes[field::RESERVED] != 0 {
-            return Err(ShimError::Reserved);
+        let tags = usize::from(bytes[field::TAGS_LEN]);
+        if tags != 0 && tags != TAGS_LEN {
+            return Err(ShimError::Tags(bytes[field::TAGS_LEN]));
         }
         let hdr_len = usize::from(bytes[field::HDR_LEN]);
         if hdr_len > MAX_HEADER {
@@ -325,7 +386,7 @@ impl<'a> Datagram<'a> {
         }
         let payload = usize::from(get_u16(bytes, field::PAYLOAD_LEN));
         check_span(get_u64(bytes, field::OFFSET), get_u32(bytes, field::SPAN_LEN), payload)?;
-        let need = SHIM_LEN + hdr_len + payload;
+        let need = SHIM_LEN + tags + hdr_len + payload;
         match have.checked_sub(need) {
             None => Err(ShimError::Short { need, have }),
             Some(0) => Self(bytes).checked(),
@@ -335,7 +396,7 @@ impl<'a> Datagram<'a> {
 
     /// Itself, if both checks hold. Nothing is left of a payload that a switch has cut.
     fn checked(self) -> Result<Self, ShimError> {
-        let headers = &self.0[..self.payload_start()];
+        let headers = &self.0[..payload_start(self.0)];
         if header_check(headers) != get_u32(self.0, field::HEADER_CHECK) {
             return Err(ShimError::HeaderDamaged);
         }
@@ -347,20 +408,43 @@ impl<'a> Datagram<'a> {
         Ok(self)
     }
 
+    /// Whether who has `key`, the one of its source and this host, has made it; without a key,
+    /// whether it has no tags.
+    ///
+    /// # Errors
+    /// [`ShimError::Untagged`], [`ShimError::NoKey`] or [`ShimError::Forged`].
+    pub fn is_by(&self, key: Option<&Key>) -> Result<(), ShimError> {
+        let key = match (key, self.0[field::TAGS_LEN] > 0) {
+            (None, false) => return Ok(()),
+            (None, true) => return Err(ShimError::NoKey),
+            (Some(_), false) => return Err(ShimError::Untagged),
+            (Some(key), true) => key,
+        };
+        let headers = &self.0[..payload_start(self.0)];
+        // First, so that a forgery costs little, however long it is.
+        if !same(&header_tag(key, headers), &array(self.0, field::HEADER_TAG)) {
+            return Err(ShimError::Forged);
+        }
+        let payload = self.payload();
+        // A payload that a switch has cut has no tag to compare.
+        match payload.is_empty()
+            || same(&key.of_payload(payload), &array(self.0, field::PAYLOAD_TAG))
+        {
+            true => Ok(()),
+            false => Err(ShimError::Forged),
+        }
+    }
+
     /// The transport header.
     #[must_use]
     pub fn header(&self) -> &'a [u8] {
-        &self.0[SHIM_LEN..self.payload_start()]
+        &self.0[header_start(self.0)..payload_start(self.0)]
     }
 
     /// The payload.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
-        &self.0[self.payload_start()..]
-    }
-
-    fn payload_start(&self) -> usize {
-        SHIM_LEN + usize::from(self.0[field::HDR_LEN])
+        &self.0[payload_start(self.0)..]
     }
 }
 
@@ -414,14 +498,19 @@ mod tests {
         src_life: 0x1011,
         dst_life: 0x1213,
         oldest: MsgId(0x1415),
+        tagged: false,
     };
+    fn key() -> Key {
+        Key::new([0x5a; 32])
+    }
 
     /// A whole datagram with the header `hdr`.
     fn sealed(repr: &ShimRepr, hdr: &[u8], payload: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![0xff; SHIM_LEN + hdr.len() + payload.len()];
-        repr.emit(hdr, payload.len() as u16, &mut bytes).unwrap();
-        bytes[SHIM_LEN + hdr.len()..].copy_from_slice(payload);
-        seal(&mut bytes);
+        let mut bytes = vec![0xff; HEADERS_MAX + payload.len()];
+        let len = repr.emit(hdr, payload.len() as u16, &mut bytes).unwrap();
+        bytes.truncate(len);
+        bytes[len - payload.len()..].copy_from_slice(payload);
+        seal(&mut bytes, Some(&key()));
         bytes
     }
 
@@ -455,7 +544,7 @@ mod tests {
         };
         assert_eq!(with(0, b'X'), Some(ShimError::Magic));
         assert_eq!(with(4, 1), Some(ShimError::Version(1)));
-        assert_eq!(with(23, 1), Some(ShimError::Reserved));
+        assert_eq!(with(23, 1), Some(ShimError::Tags(1)));
         assert_eq!(with(22, 65), Some(ShimError::HeaderTooLong(65)));
         assert_eq!(with(22, 3), Some(ShimError::Short { need: 94, have: 93 }));
         assert_eq!(with(22, 1), Some(ShimError::Trailing(1)));
@@ -474,16 +563,75 @@ mod tests {
     fn damage_is_seen() {
         let good = sealed(&DATA, b"hd", b"pay");
         assert!(Datagram::new_checked(&good).is_ok());
+        damage_is_found(&good);
+        damage_is_found(&sealed(&ShimRepr { tagged: true, ..DATA }, b"hd", b"pay"));
+    }
+
+    fn damage_is_found(good: &[u8]) {
         let ours = |byte: usize, bit: u8| match byte {
             7 => 1 << bit & (flag::TRIMMED | flag::CE) != 0,
             20 | 21 => true,
             _ => false,
         };
         for (byte, bit) in (0..good.len()).flat_map(|byte| (0..8).map(move |bit| (byte, bit))) {
-            let mut bytes = good.clone();
+            let mut bytes = good.to_vec();
             bytes[byte] ^= 1 << bit;
             assert_eq!(Datagram::new_checked(&bytes).is_ok(), ours(byte, bit), "{byte} {bit}");
         }
+    }
+
+    /// Who has no key changes a bit and makes the checks anew.
+    #[test]
+    fn what_is_changed_without_the_key_is_found() {
+        let good = sealed(&ShimRepr { tagged: true, ..DATA }, b"hd", b"pay");
+        assert_eq!(good.len(), SHIM_LEN + TAGS_LEN + 5);
+        fn judged(bytes: &[u8], key: Option<&Key>) -> Result<(), ShimError> {
+            Datagram::new_checked(bytes).unwrap().is_by(key)
+        }
+        assert_eq!(judged(&good, Some(&key())), Ok(()));
+        assert_eq!(judged(&good, Some(&Key::new([0x5b; 32]))), Err(ShimError::Forged));
+        assert_eq!(judged(&good, None), Err(ShimError::NoKey));
+        let plain = sealed(&DATA, b"hd", b"pay");
+        assert_eq!(judged(&plain, None), Ok(()));
+        assert_eq!(judged(&plain, Some(&key())), Err(ShimError::Untagged));
+        let mut forged = 0;
+        for (byte, bit) in (0..good.len()).flat_map(|byte| (0..8).map(move |bit| (byte, bit))) {
+            // Not what makes it a datagram at all: beginning, version and lengths.
+            if matches!(byte, 0..5 | 22 | 23 | 44 | 45) {
+                continue;
+            }
+            let mut bytes = good.clone();
+            bytes[byte] ^= 1 << bit;
+            seal(&mut bytes, None);
+            let Ok(datagram) = Datagram::new_checked(&bytes) else { continue };
+            let may_change = match byte {
+                7 => 1 << bit & (flag::TRIMMED | flag::CE) != 0,
+                20 | 21 => true,
+                // The checks, which are made anew.
+                80..88 => true,
+                _ => false,
+            };
+            let expected = if may_change { Ok(()) } else { Err(ShimError::Forged) };
+            assert_eq!(datagram.is_by(Some(&key())), expected, "{byte} {bit}");
+            forged += u32::from(!may_change);
+        }
+        assert!(forged > 8 * 95, "{forged}");
+    }
+
+    #[test]
+    fn tags_survive_what_switches_do() {
+        let mut bytes = sealed(&ShimRepr { tagged: true, ..DATA }, b"hd", b"pay");
+        let len = trim(&mut bytes, 64);
+        bytes.truncate(len);
+        bytes[field::FLAGS] |= flag::CE;
+        assert_eq!(Datagram::new_checked(&bytes).unwrap().is_by(Some(&key())), Ok(()));
+        bounce(&mut bytes);
+        let datagram = Datagram::new_checked(&bytes).unwrap();
+        assert_eq!((datagram.is_by(Some(&key())), datagram.header()), (Ok(()), &b"hd"[..]));
+        let telemetry = ShimRepr { flags: flag::INT, span_len: 0, tagged: true, ..DATA };
+        let mut bytes = sealed(&telemetry, &[7; 2 + int::LEN], b"");
+        *bytes.last_mut().unwrap() = 9;
+        assert_eq!(Datagram::new_checked(&bytes).unwrap().is_by(Some(&key())), Ok(()));
     }
 
     #[test]
@@ -523,6 +671,7 @@ mod tests {
             offset in 0..=u64::MAX - u64::from(u32::MAX),
             span_len in any::<u32>(),
             said in any::<(u16, u64)>(),
+            tagged in any::<bool>(),
             lives in any::<(u64, u64, u64)>(),
         ) -> ShimRepr {
             let (src, dst, msg) = (HostId(hosts.0), HostId(hosts.1), MsgId(msg));
@@ -530,7 +679,7 @@ mod tests {
             let (src_life, dst_life, oldest) = (lives.0, lives.1, MsgId(lives.2));
             ShimRepr {
                 src, dst, proto, path, class, flags, wire_len, msg, offset, span_len, tag, token,
-                src_life, dst_life, oldest,
+                src_life, dst_life, oldest, tagged,
             }
         }
     }
@@ -550,6 +699,7 @@ mod tests {
             prop_assert_eq!(ShimRepr::parse(&datagram), repr);
             prop_assert_eq!(datagram.header(), &hdr[..]);
             prop_assert_eq!(datagram.payload(), &payload[..]);
+            prop_assert_eq!(datagram.is_by(repr.tagged.then_some(&key())), Ok(()));
         }
     }
 
@@ -562,15 +712,16 @@ mod tests {
             if start && bytes.len() > SHIM_LEN + MAX_HEADER {
                 bytes[..5].copy_from_slice(b"TRML\x02");
                 bytes[22] %= MAX_HEADER as u8;
-                bytes[23] = 0;
+                bytes[23] = if bytes.len() > HEADERS_MAX { bytes[23] & TAGS_LEN as u8 } else { 0 };
                 bytes[40] = 1;
-                let payload = (bytes.len() - SHIM_LEN - usize::from(bytes[22])) as u16;
+                let payload = (bytes.len() - payload_start(&bytes)) as u16;
                 bytes[44..46].copy_from_slice(&payload.to_be_bytes());
-                seal(&mut bytes);
+                seal(&mut bytes, Some(&key()));
                 prop_assert!(bytes[32] == 0xff || Datagram::new_checked(&bytes).is_ok());
             }
             if let Ok(datagram) = Datagram::new_checked(&bytes) {
                 let _ = (ShimRepr::parse(&datagram), datagram.header(), datagram.payload());
+                let _ = (datagram.is_by(Some(&key())), datagram.is_by(None));
             }
         }
     }

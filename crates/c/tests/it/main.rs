@@ -61,6 +61,29 @@ fn a_program_in_c_asks_and_is_answered() {
 }
 
 #[test]
+fn hosts_with_one_key_talk_and_others_do_not() {
+    const KEY: &str = "abcdefghijklmnopqrstuvwxyz012345";
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = compile(dir.path()) else { return };
+    let [client, server] = ports();
+    let mut serve = ping(&program, &["serve", &client, &server]);
+    let serve = serve.env("PING_KEY", KEY).stdout(Stdio::piped()).spawn().unwrap();
+    let asked = |word: &str, key: Option<&str>| {
+        let mut ask = ping(&program, &["ask", &client, &server, word]);
+        key.map(|key| ask.env("PING_KEY", key));
+        ask.output().unwrap()
+    };
+    assert!(!asked("keyless", None).status.success());
+    for word in ["hello", "stop"] {
+        let asked = asked(word, Some(KEY));
+        assert!(asked.status.success(), "{asked:?}");
+        assert_eq!(String::from_utf8(asked.stdout).unwrap(), format!("{word}\n"));
+    }
+    let said = String::from_utf8(serve.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(said, "host 0: hello\nhost 0: stop\n");
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = compile(dir.path()) else { return };

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use assert_cmd::Command;
 
+use crate::wireshark::{there_is_tshark, tshark};
+
 const INCAST: &str = include_str!("../../../../scenarios/testbed/incast.toml");
 
 /// A directory with the incast of seven hosts, and the same with another line.
@@ -60,7 +62,7 @@ fn a_scenario_runs_in_namespaces_and_leaves_the_simulator_s_files() {
         trimline testbed up x.toml
         trimline testbed up x.toml || echo "again: $?"
         ip netns add tl-z-h3
-        trimline testbed run x.toml --out out
+        trimline testbed run x.toml --capture --out out
         trimline testbed run y.toml --name x --out other || echo "another topology: $?"
         ls other 2>/dev/null || echo "no files of it"
         trimline testbed down x.toml
@@ -89,6 +91,26 @@ fn a_scenario_runs_in_namespaces_and_leaves_the_simulator_s_files() {
     assert!(summary["packets"]["trimmed"].as_u64() > Some(0));
     for file in ["flows.parquet", "links.parquet", "manifest.json", "report.html"] {
         assert!(out.join(file).exists(), "{file}");
+    }
+    is_captured(&out, &summary);
+}
+
+/// The captures of a testbed in `out`: every packet that hosts sent, in the order of time.
+fn is_captured(out: &Path, summary: &serde_json::Value) {
+    if !there_is_tshark() {
+        return;
+    }
+    let count = |file: &str, filter: &str| tshark(&out.join(file), &["-Y", filter]).lines().count();
+    let sent = count(
+        "hops.pcapng",
+        "frame.interface_name contains \"host\" \
+         && frame.interface_name contains \"-> tor\" && trimline.ndp.flags.data == 1",
+    );
+    assert_eq!(Some(sent as u64), summary["packets"]["data_sent"].as_u64());
+    let trimmed = count("packets.pcapng", "trimline.shim.flags.trimmed == 1");
+    assert_eq!(Some(trimmed as u64), summary["packets"]["trimmed"].as_u64());
+    for file in ["packets.pcapng", "hops.pcapng"] {
+        assert_eq!(count(file, "frame.time_delta < 0 || _ws.malformed"), 0, "{file}");
     }
 }
 
@@ -181,7 +203,8 @@ fn a_recorded_switch_is_what_the_simulator_says() {
             ip -n h$n neigh add 10.0.0.$((1 - n)) lladdr 02:00:0a:00:00:0$((1 - n)) dev net
         done
         ip netns exec h0 bash -c 'while :; do echo > /dev/udp/10.0.0.1/9; sleep 0.02; done' &
-        trimline switch y.toml --set traffic.senders=1 --record r.csv --for 1s --progress never
+        trimline switch y.toml --set traffic.senders=1 --record r.csv --capture c.pcapng \
+            --for 1s --progress never
         kill $!
         trimline switch y.toml --set traffic.senders=1 --replay r.csv
     "#;
@@ -192,4 +215,11 @@ fn a_recorded_switch_is_what_the_simulator_says() {
     });
     // Datagrams, and that nobody listens at port 9.
     assert!(same >= Some(8), "{same:?}");
+    if there_is_tshark() {
+        // Of a byte each, which is no packet of a source of Trimline's.
+        let of = |link: &str| format!("udp.dstport == 9 && frame.interface_name == \"{link}\"");
+        let count = |link| tshark(&dir.path().join("c.pcapng"), &["-Y", &of(link)]).lines().count();
+        assert!(count("host 0 -> tor 0") >= 4);
+        assert_eq!(count("host 0 -> tor 0"), count("tor 0 -> host 1"));
+    }
 }

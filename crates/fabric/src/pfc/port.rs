@@ -83,6 +83,8 @@ pub(crate) struct PauseRx {
     /// Bit c: class c is paused and has been for too long.
     overdue: u8,
     pauses: [Pausing; 8],
+    /// By class, how long pauses have been that are over, all together.
+    over: [Dur; 8],
     stats: PauseStats,
 }
 
@@ -117,8 +119,10 @@ impl PauseRx {
     fn resume(&mut self, class: usize, now: Time) {
         let bit = 1 << class;
         if self.paused & bit != 0 {
+            let lasted = now.since(self.pauses[class].since);
             self.stats.resumes += 1;
-            self.stats.add(now.since(self.pauses[class].since));
+            self.stats.add(lasted);
+            self.over[class] += lasted;
         }
         self.paused &= !bit;
         self.overdue &= !bit;
@@ -175,6 +179,12 @@ impl PauseRx {
     pub(crate) fn pause(&self, class: u8) -> Option<(Time, u8)> {
         let pause = self.pauses[usize::from(class)];
         self.is_paused(class).then_some((pause.since, pause.depth))
+    }
+
+    /// How long `class`, at most 7, has been paused by `now`.
+    pub(crate) fn paused_for(&self, class: u8, now: Time) -> Dur {
+        let lasts = self.pause(class).map_or(Dur::ZERO, |(since, _)| now.since(since));
+        self.over[usize::from(class)] + lasts
     }
 
     /// The watchdog has dropped a packet.
@@ -248,6 +258,7 @@ mod tests {
         rx.hear(stop(0b11), Time(100), Time(500));
         rx.hear(stop(0b01), Time(300), Time(700));
         assert_eq!(rx.pause(0), Some((Time(100), 1)), "said again, it is still one pause");
+        assert_eq!(rx.paused_for(0, Time(350)), Dur(250));
         rx.expire(Time(500));
         assert_eq!(rx.paused(), 0b01);
         rx.hear(Frame::new(0b11, 0, 0), Time(600), Time::NEVER);
@@ -255,6 +266,7 @@ mod tests {
         rx.hear(stop(0b10), Time(900), Time::NEVER);
         let stats = rx.stats(Time(950));
         assert_eq!((stats.pauses, stats.resumes), (3, 2));
+        assert_eq!([0, 1, 2].map(|class| rx.paused_for(class, Time(950)).0), [500, 450, 0]);
         assert_eq!((stats.paused, stats.longest), (Dur(400 + 500 + 50), Dur(500)));
     }
 

@@ -169,7 +169,7 @@ fn datagram(shim: &ShimRepr, header: &[u8], payload: u32) -> Option<Vec<u8>> {
     let payload = u16::try_from(payload).ok()?;
     let mut bytes = vec![0; 2_000 + usize::from(payload)];
     let len = shim.emit(header, payload, &mut bytes).ok()?;
-    seal(&mut bytes[..len]);
+    seal(&mut bytes[..len], None);
     bytes.truncate(len);
     (len <= 9_000).then_some(bytes)
 }

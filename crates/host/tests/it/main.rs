@@ -5,6 +5,7 @@ extern crate transports as trimline_transports;
 
 mod examples;
 mod hostile;
+mod keys;
 mod node;
 mod restart;
 #[path = "../../../transports/tests/it/subjects.rs"]

@@ -1,13 +1,14 @@
 //! What one host may do to another: start again at the same address with the same configuration,
 //! lie in its headers, and send more at once than the other has memory for.
 
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use endpoint::{App, AppCx, AppEvent, Endpoint};
-use trimline_host::{AddressBook, Config, Counters, Host, Pattern, bind};
+use trimline_host::{AddressBook, Config, Counters, Host, Key, Pattern, bind};
 use units::{Dur, HostId, MsgId};
 
 const CLIENT: HostId = HostId(0);
@@ -77,24 +78,35 @@ impl Server {
     }
 }
 
+/// `me` on loopback, with a key for each peer if there are `keys`.
+fn config(me: HostId, book: &AddressBook, keys: bool) -> Config {
+    let key = |&host: &HostId| (host, Key::new([42; 32]));
+    let keys = if keys { book.keys().map(key).collect() } else { BTreeMap::new() };
+    Config { keys, ..Config::loopback(me, book.clone(), u64::from(me.0)) }
+}
+
 /// One life of the client, until all its messages are acked.
-fn live(book: &AddressBook, socket: UdpSocket, endpoint: Box<dyn Endpoint>, lengths: Vec<u64>) {
+fn live(config: Config, socket: UdpSocket, endpoint: Box<dyn Endpoint>, lengths: Vec<u64>) {
     let sent = lengths.len() as u64;
     let (mut app, mut content) = (Burst(lengths), Pattern::default());
-    let config = Config::loopback(CLIENT, book.clone(), 1);
     let mut host = Host::new(config, socket, endpoint, &mut app, &mut content).unwrap();
     assert!(host.run(LIMIT, |c| c.acked == sent).unwrap(), "{:?}", host.counters());
 }
 
 fn a_restarted_client_is_heard(transport: fn() -> Box<dyn Endpoint>) {
+    for keys in [false, true] {
+        every_life_is_heard(transport, keys);
+    }
+}
+
+fn every_life_is_heard(transport: fn() -> Box<dyn Endpoint>, keys: bool) {
     const LIVES: u64 = 3;
     let (client, server, book) = sockets();
-    let config = Config::loopback(SERVER, book.clone(), 7);
-    let server = Server::start(config, server, transport());
+    let server = Server::start(config(SERVER, &book, keys), server, transport());
     let mut client = Some(client);
     for _ in 0..LIVES {
         let socket = client.take().unwrap_or_else(|| bind(book[&CLIENT]).unwrap());
-        live(&book, socket, transport(), vec![5_000]);
+        live(config(CLIENT, &book, keys), socket, transport(), vec![5_000]);
     }
     let (counters, content) = server.stop();
     assert_eq!((counters.delivered, content.intact), (LIVES, LIVES), "{counters:?}");
@@ -164,15 +176,21 @@ impl App for Steady {
 
 /// The client lives on while its server starts again twice, and learns of it.
 fn a_restarted_server_is_found(transport: fn() -> Box<dyn Endpoint>) {
+    for keys in [false, true] {
+        every_life_is_found(transport, keys);
+    }
+}
+
+fn every_life_is_found(transport: fn() -> Box<dyn Endpoint>, keys: bool) {
     let (client, server, book) = sockets();
     let mut server = Some(server);
     let (mut app, mut content) = (Steady::default(), Pattern::default());
-    let config = Config::loopback(CLIENT, book.clone(), 1);
-    let mut host = Host::new(config, client, transport(), &mut app, &mut content).unwrap();
+    let mut host =
+        Host::new(config(CLIENT, &book, keys), client, transport(), &mut app, &mut content)
+            .unwrap();
     for life in 1..=3 {
         let socket = server.take().unwrap_or_else(|| bind(book[&SERVER]).unwrap());
-        let config = Config::loopback(SERVER, book.clone(), 7);
-        let life_of_server = Server::start(config, socket, transport());
+        let life_of_server = Server::start(config(SERVER, &book, keys), socket, transport());
         let before = host.counters().acked;
         let more = |c: &Counters| c.acked >= before + 20;
         assert!(host.run(LIMIT + LIMIT, more).unwrap(), "life {life}: {:?}", host.counters());
@@ -214,7 +232,7 @@ fn datagram(proto: u8, hdr: &[u8], msg: MsgId, offset: u64, len: u16) -> Vec<u8>
     let mut datagram = vec![0; 9_000];
     let len = shim.emit(hdr, len, &mut datagram).unwrap();
     datagram.truncate(len);
-    wire::shim::seal(&mut datagram);
+    wire::shim::seal(&mut datagram, None);
     datagram
 }
 
@@ -262,12 +280,12 @@ fn forged_tcp(conn: u16, control: wire::tcp::Control, msg: u64, offset: u64) -> 
 /// What a server has counted that got `forged` before an honest message of the same host.
 fn after(forged: &[Vec<u8>], transport: fn() -> Box<dyn Endpoint>) -> Counters {
     let (client, server, book) = sockets();
-    let config = Config::loopback(SERVER, book.clone(), 7);
-    let server = Server::start(config, server, transport());
+    let of_server = config(SERVER, &book, false);
+    let server = Server::start(of_server, server, transport());
     for datagram in forged {
         client.send_to(datagram, book[&SERVER]).unwrap();
     }
-    live(&book, client, transport(), vec![100_000]);
+    live(config(CLIENT, &book, false), client, transport(), vec![100_000]);
     let (counters, content) = server.stop();
     assert_eq!((counters.delivered, content.intact), (1, 1), "{counters:?}");
     counters
@@ -301,9 +319,9 @@ fn tcp_headers_that_disagree_do_not_stop_a_host() {
 #[test]
 fn messages_that_fill_the_memory_together_all_arrive() {
     let (client, server, book) = sockets();
-    let config = Config { max_buffered: 600_000, ..Config::loopback(SERVER, book.clone(), 7) };
-    let server = Server::start(config, server, newreno());
-    live(&book, client, newreno(), vec![500_000; 2]);
+    let of_server = Config { max_buffered: 600_000, ..config(SERVER, &book, false) };
+    let server = Server::start(of_server, server, newreno());
+    live(config(CLIENT, &book, false), client, newreno(), vec![500_000; 2]);
     let (counters, content) = server.stop();
     assert_eq!((counters.delivered, content.intact), (2, 2), "{counters:?}");
 }

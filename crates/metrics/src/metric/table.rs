@@ -1,5 +1,7 @@
 //! The entries of the table of results, in a reader's order.
 
+use crate::life::CAUSE_NAMES;
+
 use super::Shown::{Always, IfNotZero, IfThere};
 use super::Unit::{Bytes, Gbps, PerSecond, Plain, Seconds, Share, Text, Us};
 use super::{Entry, Shown, Unit};
@@ -220,6 +222,12 @@ pub(super) const ENTRIES: &[Entry] = &[
         "from the beginning of a packet's first transmission by its sender to the arrival of its \
          acknowledgement there, with everything in between: trimming, waiting for a pull, \
          retransmission"),
+    several(("life_us.mean", &CAUSE_NAMES), "mean time:", Us, (&CAUSE_NAMES, IfNotZero),
+        "how much of the completion time of measured messages went on each cause, with \
+         `measure.life`: together the mean completion time. [What each cause is](explain.md)"),
+    several(("life_us.slowest", &CAUSE_NAMES), "slowest 1 %:", Us, (&CAUSE_NAMES, IfNotZero),
+        "the same of the slowest hundredth: the messages that took no less than the 99th \
+         percentile"),
     filed("traffic.NAME", "", Text,
         "`messages`, `deadlines`, `fct_us`, `slowdown`, `last_completion_us`, `goodput_gbps`, \
          `flow_goodput_gbps`, `jobs` and `rtt_us` over the messages, and jobs, of one table \

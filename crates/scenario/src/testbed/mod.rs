@@ -6,6 +6,7 @@
 //! file.
 
 mod begin;
+mod capture;
 mod check;
 mod cost;
 mod hosts;
@@ -15,7 +16,7 @@ mod state;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ::switch::{Backend, Harm, Interface, Switch, Totals, netns};
+use ::switch::{Backend, Harm, Interface, Seen, Switch, Totals, Watch, netns};
 
 use fabric::Node;
 use metrics::OutputDir;
@@ -30,6 +31,7 @@ use crate::{Scenario, unwritable};
 pub use cost::Cost;
 pub use state::Testbed;
 
+use capture::Capture;
 use hosts::{Ended, Shared};
 
 /// How a testbed is run.
@@ -41,6 +43,15 @@ pub struct Wires {
     pub xdp: bool,
     /// They never sleep: each takes a core, and saves being woken.
     pub busy: bool,
+}
+
+/// What the threads of a run share, beside the scenario.
+struct Run<'a> {
+    bed: &'a Testbed,
+    wires: Wires,
+    shared: &'a Shared,
+    /// Where frames are captured.
+    capture: Option<&'a Capture>,
 }
 
 /// Frames that leave later than this make completion times those of this machine.
@@ -89,7 +100,8 @@ pub fn down(name: &str) -> Result<usize, Error> {
 }
 
 /// Run `scenario` in the namespaces called `name`, and put the simulator's result files into `out`,
-/// which the caller then commits; and `cpu.csv`, of what is returned, too: what packets cost.
+/// which the caller then commits; and `cpu.csv`, of what is returned, too: what packets cost. Of
+/// what `options` trace, packets can be had, as captures of all links at their switches.
 ///
 /// # Errors
 /// The namespaces are those of another topology, or something in them stops working.
@@ -104,7 +116,9 @@ pub fn run(
     let bed = Testbed::find(name)?;
     bed.check(&scenario.topology, check::mtu(scenario)?)?;
     let began = Instant::now();
-    let (hosts, switches, complete) = live(scenario, &bed, wires)?;
+    let capture = options.trace.packets.then(|| Capture::new(out, scenario));
+    let capture = capture.transpose().map_err(|e| unwritable(&e))?;
+    let (hosts, switches, complete) = live(scenario, &bed, wires, capture.as_ref())?;
     let wall_s = began.elapsed().as_secs_f64();
     let outcome = outcome::outcome(scenario, &hosts, &switches, complete);
     let recorded = outcome::recorded(scenario, &hosts, out).map_err(|e| unwritable(&e))?;
@@ -112,6 +126,7 @@ pub fn run(
     let ran = Ran { outcome, recorded, latencies: None, wall_s, violation: None, warnings };
     let summary = run::write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
     let costs = costs(&hosts, &switches);
+    capture.map_or(Ok(()), Capture::finish).map_err(|e| unwritable(&e))?;
     out.text("cpu.csv", &cost::csv(&costs)).map_err(|e| unwritable(&e))?;
     Ok((summary, costs))
 }
@@ -162,12 +177,14 @@ fn live(
     scenario: &Scenario,
     bed: &Testbed,
     wires: Wires,
+    capture: Option<&Capture>,
 ) -> Result<(Vec<Ended>, Vec<Switched>, bool), Error> {
     let nodes = check::switches(scenario);
     let parties = hosts::parties(scenario)?;
     let shared = &Shared::new(scenario, nodes.len() + parties.len());
+    let run = &Run { bed, wires, shared, capture };
     std::thread::scope(|scope| {
-        let switch = |node| scope.spawn(move || switched(scenario, bed, node, wires, shared));
+        let switch = |node| scope.spawn(move || switched(scenario, node, run));
         let switches: Vec<_> = nodes.into_iter().map(switch).collect();
         let host = |(me, party)| {
             scope.spawn(move || hosts::run(scenario, (bed, wires), me, party, shared))
@@ -197,25 +214,24 @@ fn joined<T>(result: std::thread::Result<Result<T, Error>>) -> Result<T, Error> 
 }
 
 /// Run switch `node` until the run is over. `None` if it never began.
-fn switched(
-    scenario: &Scenario,
-    bed: &Testbed,
-    node: Node,
-    Wires { harm, xdp, busy }: Wires,
-    shared: &Shared,
-) -> Result<Option<Switched>, Error> {
+fn switched(scenario: &Scenario, node: Node, run: &Run<'_>) -> Result<Option<Switched>, Error> {
+    let Run { bed, shared, wires: Wires { harm, xdp, busy }, .. } = *run;
     let mut switch = check::switch(scenario, node)?;
-    let (ports, stop) = (switch.ports().count(), &shared.stop);
+    let links: Vec<(u32, u32)> = switch.links().collect();
+    let stop = &shared.stop;
     let backend = if xdp { Backend::Xdp } else { Backend::Packet };
     let inside = || {
         let open = |n| Interface::open(&format!("p{n}"), backend);
-        let interfaces: Result<Vec<Interface>, _> = (0..ports).map(open).collect();
+        let interfaces: Result<Vec<Interface>, _> = (0..links.len()).map(open).collect();
         let mut interfaces = interfaces.map_err(|e| e.to_string())?;
         let Some(zero) = shared.begin.ready(stop) else { return Ok(None) };
         let options = ::switch::Options { harm, seed: scenario.seed, start: zero.system, busy };
         let go_on = |_: &Switch, _: &Totals| !stop.load(Ordering::Relaxed);
+        let mut see =
+            |seen: Seen<'_>| run.capture.map_or(Ok(()), |capture| capture.see(&links, seen));
+        let watch = run.capture.map(|_| &mut see as &mut Watch<'_>);
         let before = cost::so_far();
-        let ran = ::switch::run(&mut switch, &mut interfaces, options, go_on);
+        let ran = ::switch::run(&mut switch, &mut interfaces, options, watch, go_on);
         let totals = ran.map_err(|e| e.to_string())?;
         Ok(Some((totals, Dur(cost::so_far().0 - before.0))))
     };

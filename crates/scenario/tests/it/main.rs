@@ -20,6 +20,7 @@ mod homa_tr;
 mod host_queue;
 mod htsim;
 mod incast_invariants;
+mod life;
 mod longest;
 mod lossless;
 mod lossy;

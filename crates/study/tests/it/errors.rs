@@ -17,7 +17,7 @@ fn refused(figure: &str) -> String {
     std::fs::write(dir.path().join("fig1/figure.toml"), figure).unwrap();
     let study = Study::load(&dir.path().display().to_string());
     let error = match &study {
-        Ok(study) => Plan::new(study).err(),
+        Ok(study) => Plan::new(study, false).err(),
         Err(error) => Some(error.clone()),
     };
     let said = error.expect("something is wrong").render(false);

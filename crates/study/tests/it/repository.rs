@@ -14,7 +14,7 @@ fn every_study_is_whole() {
         let head = std::fs::read_to_string(dir.join("study.toml")).unwrap();
         for form in [Form::Published, Form::Quick] {
             let study = Study::load(dir.to_str().unwrap()).unwrap_or_else(|e| panic!("{e}"));
-            Plan::new(&study.in_form(form)).unwrap_or_else(|e| panic!("{e}"));
+            Plan::new(&study.in_form(form), false).unwrap_or_else(|e| panic!("{e}"));
         }
         for figure in std::fs::read_dir(&dir).unwrap() {
             let figure = figure.unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use metrics::{FigureRow, Form, Origin, Plot, Shows, StudyResults, Verdict};
 use tempfile::TempDir;
-use trimline_study::{Options, Plan, Study, reproduce};
+use trimline_study::{Engine, Options, Plan, Seeding, Study};
 
 const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny");
 const STEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/step");
@@ -17,9 +17,15 @@ fn run(what: &str, form: Form, threads: u32) -> StudyResults {
 
 fn run_seeds(what: &str, form: Form, threads: u32, all_seeds: bool) -> StudyResults {
     let study = Study::load(what).unwrap().in_form(form);
-    let plan = Plan::new(&study).unwrap();
-    let command = "trimline reproduce tiny".to_owned();
-    reproduce(&plan, &Options { all_seeds, threads, command }, &|_| ()).unwrap()
+    let plan = Plan::new(&study, false).unwrap();
+    let seeds = if all_seeds { Seeding::All } else { Seeding::Verdicts };
+    results(&plan, seeds, threads)
+}
+
+fn results(plan: &Plan<'_>, seeds: Seeding, threads: u32) -> StudyResults {
+    let options = Options { seeds, engine: Engine::Threads(threads) };
+    let outcome = trimline_study::run(plan, &options, &|_| ()).unwrap();
+    outcome.results("trimline reproduce tiny".to_owned())
 }
 
 /// With clocks and jitter two flows share alike with every seed, which two of three tell. Where all
@@ -47,9 +53,7 @@ fn a_run_stops_when_its_rows_are_decided() {
 #[test]
 fn what_hangs_on_phases_is_named() {
     let study = Study::load(STEP).unwrap();
-    let plan = Plan::new(&study).unwrap().with_phases();
-    let options = Options { all_seeds: true, threads: 2, command: String::new() };
-    let results = reproduce(&plan, &options, &|_| ()).unwrap();
+    let results = results(&Plan::new(&study, true).unwrap(), Seeding::All, 2);
     let on: Vec<&str> = results.on_phases.iter().map(|on| on.what.as_str()).collect();
     assert_eq!(on, ["in step"], "{:?}", results.on_phases);
     let commands = results.figures[0].runs.iter().map(|run| &run.command);
@@ -160,7 +164,11 @@ fn threads_change_nothing() {
 #[test]
 fn equal_runs_are_run_once_and_shown_wherever_they_are_asked_for() {
     let study = Study::load(TINY).unwrap();
-    assert_eq!(Plan::new(&study).unwrap().runs(), 12, "six of the eighteen are others again");
+    assert_eq!(
+        Plan::new(&study, false).unwrap().runs(),
+        12,
+        "six of the eighteen are others again"
+    );
     let results = run(TINY, Form::Full, 2);
     let of = |name: &str| {
         let runs = results.figures[0].runs.iter().filter(move |run| run.run == name);

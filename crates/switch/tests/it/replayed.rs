@@ -75,7 +75,7 @@ fn frame(pkt: &Packet) -> Vec<u8> {
     let (mut body, mut frame) = (vec![0; 10_000], vec![0; 10_000]);
     let payload = u16::try_from(pkt.payload_len()).unwrap();
     let len = pkt.shim().emit(pkt.header(), payload, &mut body).unwrap();
-    wire::shim::seal(&mut body[..len]);
+    wire::shim::seal(&mut body[..len], None);
     let repr = FrameRepr {
         src: pkt.src,
         dst: pkt.dst,

@@ -187,7 +187,7 @@ fn switch(
             (0..=SENDERS).map(|n| Interface::open(&format!("p{n}"), Backend::Packet).unwrap());
         let mut ports: Vec<Interface> = ports.collect();
         let options = Options { harm, seed: 1, start: SystemTime::now(), busy: false };
-        run(&mut switch, &mut ports, options, |_, _| !stop.load(Ordering::Relaxed)).unwrap()
+        run(&mut switch, &mut ports, options, None, |_, _| !stop.load(Ordering::Relaxed)).unwrap()
     };
     let totals = netns::within(&netns::name(PREFIX, SWITCH), inside).unwrap();
     println!("{totals:?}");

@@ -33,7 +33,9 @@ mod sender;
 mod tests;
 mod trim;
 
-use endpoint::{Cx, Endpoint, Flags, Msg, MsgId, Packet, Span, Stat, Submit, TimerId, Tx, TxPort};
+use endpoint::{
+    Cx, Endpoint, Flags, FlowState, Msg, MsgId, Packet, Span, Stat, Submit, TimerId, Tx, TxPort,
+};
 use units::{Dur, HostId, Time};
 use wire::homa::{CONTROL_LEN, DATA_LEN, Kind, PROTO, Repr};
 
@@ -198,6 +200,10 @@ impl Endpoint for Homa {
         let Self { sender, receiver, .. } = self;
         let whole = |to| receiver.tell_with_data(to);
         if sender.poll(cx, whole, slot) { Tx::Sent } else { Tx::Idle }
+    }
+
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        self.sender.state(id)
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

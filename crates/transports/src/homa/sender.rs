@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::ops::Range;
 
-use endpoint::{Cx, FailReason, Msg, MsgId, MsgKey, Packet, Span, Stat, UNBOUNDED};
+use endpoint::{Cx, FailReason, FlowState, Msg, MsgId, MsgKey, Packet, Span, Stat, UNBOUNDED};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, Time};
@@ -373,6 +373,13 @@ impl Sender {
         for at in dead {
             self.end(cx, at, FailReason::TimedOut, out);
         }
+    }
+
+    /// What may be sent of message `id`, if it is being sent; for traces.
+    pub(super) fn state(&self, id: MsgId) -> Option<FlowState> {
+        let flow = self.flows.get(*self.by_id.get(&id)?)?;
+        let credit = flow.cut.left(flow.next).saturating_sub(flow.cut.left(flow.granted));
+        Some(FlowState { credit: Some(credit), ..FlowState::default() })
     }
 
     pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, id: MsgId, out: &mut Outbox) {

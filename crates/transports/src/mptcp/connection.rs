@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Draw, Effects, Purpose};
+use endpoint::{Draw, Effects, FlowState, Purpose};
 use units::{Dur, HostId, MsgId, Time};
 
 use super::config::{Config, Reinject};
@@ -154,6 +154,20 @@ impl Connection {
     /// Give message `id` up; false if it is not here or has already been given up.
     pub(super) fn cancel(&mut self, id: MsgId) -> bool {
         self.stream.cancel(id, self.next)
+    }
+
+    /// What its subflows together may send of message `id`, if that is here; for traces.
+    pub(super) fn state(&self, config: &Config, id: MsgId) -> Option<FlowState> {
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0) + b.unwrap_or(0));
+        let open = self.subflows.iter().filter(|subflow| subflow.is_open());
+        let states = open.map(|subflow| subflow.sender.state(&config.tcp));
+        self.stream.holds(id).then(|| {
+            states.fold(FlowState::default(), |all, one| FlowState {
+                window: sum(all.window, one.window),
+                in_flight: sum(all.in_flight, one.in_flight),
+                ..all
+            })
+        })
     }
 
     /// Fail every message.

@@ -47,7 +47,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, FailReason, Flags, Msg, Packet, Stat, Submit, Tx, TxPort};
+use endpoint::{Cx, Endpoint, FailReason, Flags, FlowState, Msg, Packet, Stat, Submit, Tx, TxPort};
 use units::{MsgId, MsgKey, Time, TimerId};
 use wire::mptcp::{Body, Signal};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX};
@@ -329,6 +329,11 @@ impl Endpoint for Mptcp {
         let sent = self.send_data(cx, slot);
         self.arm_timers(cx);
         if sent { Tx::Sent } else { Tx::Idle }
+    }
+
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        let mut connections = self.connections.slots().map(|slot| &self.connections[slot]);
+        connections.find_map(|connection| connection.state(&self.config, id))
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

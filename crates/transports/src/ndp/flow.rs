@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Draw, Msg, NetView, Purpose};
+use endpoint::{Draw, FlowState, Msg, NetView, Purpose};
 use units::{Dur, Time};
 
 use super::config::Config;
@@ -211,6 +211,14 @@ impl Flow {
 
     pub(crate) fn rto(&self) -> Dur {
         self.rtt.rto
+    }
+
+    /// What may be sent, in full packets; for traces.
+    pub(crate) fn state(&self, config: &Config) -> FlowState {
+        let bytes = |packets: u64| Some(packets * u64::from(config.payload));
+        let flying = self.sent.iter().filter(|packet| packet.fate == Fate::InFlight);
+        let (credit, in_flight) = (bytes(self.granted), bytes(flying.count() as u64));
+        FlowState { credit, in_flight, ..FlowState::default() }
     }
 
     fn next_new(&self) -> u64 {

@@ -30,6 +30,11 @@ impl<K: Copy + Eq + Hash, V: Copy> Index<K, V> {
         self.latest.map(|(_, value)| value)
     }
 
+    /// The same without remembering the answer.
+    pub(crate) fn peek(&self, key: K) -> Option<V> {
+        self.map.get(&key).copied()
+    }
+
     /// The latest answer.
     pub(crate) fn latest(&self) -> Option<V> {
         self.latest.map(|(_, value)| value)

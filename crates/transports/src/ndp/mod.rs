@@ -35,8 +35,8 @@ mod tests;
 use std::sync::Arc;
 
 use endpoint::{
-    Cx, Endpoint, Flags, Framing, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx,
-    TxPort,
+    Cx, Endpoint, Flags, FlowState, Framing, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit,
+    TimerId, Tx, TxPort,
 };
 use units::HostId;
 use wire::ndp::{self, Data, Feedback, Header, Type};
@@ -238,6 +238,10 @@ impl Endpoint for Ndp {
             true => self.sender.forget(key.id),
             false => self.receiver.forget(key),
         }
+    }
+
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        self.sender.state(&self.config, id)
     }
 
     fn prefetch(&self, step: u8) {

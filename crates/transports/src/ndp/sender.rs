@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use endpoint::{
-    Cx, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx,
+    Cx, FailReason, Flags, FlowState, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx,
 };
 use units::{HostId, Time};
 use wire::ndp::{Data, Feedback, Kind, Repr};
@@ -195,6 +195,12 @@ impl Sender {
                 flow.prefetch();
             }
         }
+    }
+
+    /// What may be sent of message `id`, if it is being sent; for traces.
+    pub(super) fn state(&self, config: &Config, id: MsgId) -> Option<FlowState> {
+        let Some(Stage::Sending(at)) = self.by_id.peek(id) else { return None };
+        Some(self.flows.get(at)?.state(config))
     }
 
     /// Put the next packet into `slot`, unless nothing may be sent.

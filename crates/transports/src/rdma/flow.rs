@@ -2,7 +2,7 @@
 //! acknowledgements do, and how losses are repaired (specs/timely.md#2,4;
 //! specs/rdma.md#6).
 
-use endpoint::{Effects, Stat};
+use endpoint::{Effects, FlowState, Stat};
 use units::{Dur, HostId, MsgId, MsgKey, Rate, Time};
 use wire::int::Hop;
 use wire::roce::Part;
@@ -492,6 +492,14 @@ impl Flow {
         self.rule.get_mut().on_timeout(now);
         self.follow_rule(config, before);
         self.timeouts <= config.max_timeouts
+    }
+
+    /// What may be sent of message `id`, if that is here; for traces.
+    pub(super) fn state(&self, id: MsgId) -> Option<FlowState> {
+        let window = Some(self.rule().window()).filter(|&window| window != u64::MAX);
+        let (in_flight, rate) = (Some(self.flight.bytes()), Some(self.rule().rate()));
+        let state = FlowState { window, in_flight, rate, ..FlowState::default() };
+        self.stream.holds(id).then_some(state)
     }
 
     /// Give message `id` up; false if it is not here.

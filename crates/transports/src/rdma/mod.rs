@@ -44,7 +44,8 @@ mod stream;
 mod tests;
 
 use endpoint::{
-    Cx, Endpoint, FailReason, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort,
+    Cx, Endpoint, FailReason, Flags, FlowState, Msg, Packet, Purpose, Span, Stat, Submit, Tx,
+    TxPort,
 };
 use units::{Dur, MsgId, MsgKey, Time, TimerId};
 use wire::int;
@@ -435,6 +436,14 @@ impl Endpoint for Rdma {
             Time::NEVER => Tx::Idle,
             next => Tx::NotBefore(next),
         }
+    }
+
+    /// Of a reader it says nothing: the messages that it reads are of other hosts.
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        if self.config.operation == Operation::Read {
+            return None;
+        }
+        self.flows.slots().find_map(|slot| self.flows[slot].state(id))
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

@@ -224,6 +224,11 @@ impl Stream {
         }
     }
 
+    /// Whether message `id` is here and has not ended.
+    pub(super) fn holds(&self, id: MsgId) -> bool {
+        self.messages.iter().any(|m| m.id == id && !m.reported)
+    }
+
     /// Give message `id` up, of which packets before `sent` have been sent; false if it is not
     /// here, or has been given up before.
     pub(super) fn cancel(&mut self, id: MsgId, sent: u64) -> bool {

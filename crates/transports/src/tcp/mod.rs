@@ -60,7 +60,8 @@ mod window;
 use std::collections::VecDeque;
 
 use endpoint::{
-    Cx, Endpoint, FailReason, Flags, Msg, Packet, Purpose, Span, Stat, Submit, Tx, TxPort,
+    Cx, Endpoint, FailReason, Flags, FlowState, Msg, Packet, Purpose, Span, Stat, Submit, Tx,
+    TxPort,
 };
 use units::{MsgId, MsgKey, Time, TimerId};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
@@ -320,6 +321,11 @@ impl Endpoint for Tcp {
         let sent = self.send_data(cx, slot);
         self.arm_timers(cx);
         if sent { Tx::Sent } else { Tx::Idle }
+    }
+
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        let mut senders = self.senders.slots().map(|slot| &self.senders[slot]);
+        Some(senders.find(|sender| sender.source().holds(id))?.state(&self.config))
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

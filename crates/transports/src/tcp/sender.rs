@@ -3,7 +3,7 @@
 
 mod reordering;
 
-use endpoint::{Draw, Effects, Purpose, Stat};
+use endpoint::{Draw, Effects, FlowState, Purpose, Stat};
 use units::{Dur, HostId, MsgId, Time};
 use wire::tcp::Control;
 
@@ -260,6 +260,15 @@ impl<S: Source> Sender<S> {
     /// What may be in flight, bytes.
     fn allowed(&self, config: &Config) -> u64 {
         (self.window.allowed(config) * f64::from(self.id.mss)) as u64
+    }
+
+    /// What may be sent, for traces.
+    pub(crate) fn state(&self, config: &Config) -> FlowState {
+        FlowState {
+            window: Some(self.allowed(config)),
+            in_flight: Some(self.in_flight()),
+            ..FlowState::default()
+        }
     }
 
     /// The segment that may be sent now.

@@ -112,6 +112,11 @@ impl Stream {
         self.open
     }
 
+    /// Whether message `id` is here and has not ended.
+    pub(crate) fn holds(&self, id: MsgId) -> bool {
+        self.messages.iter().any(|m| m.id == id && !m.reported)
+    }
+
     /// Take on a message of `len` bytes that should be there by `deadline`. `una`: everything
     /// before this position is acknowledged.
     pub(crate) fn submit(&mut self, id: MsgId, len: u64, deadline: Time, una: u64) {

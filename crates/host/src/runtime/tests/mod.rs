@@ -670,7 +670,7 @@ fn random_datagrams_are_counted_and_never_stop_a_host() {
             let shim = ShimRepr { src: ME, dst, ..ShimRepr::default() };
             let len = shim.emit(&noise[..noise.len().min(64)], 0, &mut bytes).unwrap();
             bytes.truncate(len);
-            wire::shim::seal(&mut bytes);
+            wire::shim::seal(&mut bytes, None);
         } else {
             bytes = noise;
         }

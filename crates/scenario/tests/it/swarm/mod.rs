@@ -61,7 +61,7 @@ fn carriers(dice: &mut Dice, seed: u64, payload: u16) -> Vec<Carrier> {
 }
 
 /// The text of a scenario, whose files are in `dir`, and the kinds of its transports.
-fn draw(seed: u64, dir: &Path) -> (String, String) {
+pub(crate) fn draw(seed: u64, dir: &Path) -> (String, String) {
     let dice = &mut Dice::part(seed, 4);
     let mut shape = drawn::shape(dice);
     let payload = dice.pick(&[1000, 1460, 4096, 8936]);

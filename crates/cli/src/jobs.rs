@@ -1,0 +1,322 @@
+//! The jobs of a sweep or a comparison: run here or elsewhere, listed, handed to a batch system.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use metrics::FileError;
+use scenario::{Diagnostic, ENGINE_VERSION, Error, command_line, quoted};
+use serde::Serialize;
+use study::{Engine, JobEnd, Jobs, Options, Outcome, Plan, RunJobs, Seeding};
+
+use crate::progress::RunsBar;
+use crate::workers::{self, Workers};
+use crate::{Ended, args, cores, own_program, say, table, tell, warn};
+
+/// The elements of an array of jobs, at most: what Slurm takes as it comes (`MaxArraySize`).
+const ELEMENTS_MAX: usize = 1000;
+
+/// So many jobs without results are named.
+const NAMED_MAX: usize = 10;
+
+/// The jobs of a plan and how they are run.
+pub(crate) struct Batch<'p> {
+    plan: &'p Plan<'p>,
+    jobs: Jobs<'p>,
+    /// The output directory.
+    out: &'p Path,
+    /// The command that has them, as arguments.
+    command: Vec<String>,
+    how: &'p args::Jobs,
+}
+
+/// What was run, and what has no results.
+pub(crate) struct Done<'p> {
+    pub(crate) outcome: Outcome<'p>,
+    missing: Vec<Missing>,
+    /// How many jobs were needed.
+    asked: usize,
+}
+
+/// The jobs without results, of so many.
+pub(crate) struct NoResults {
+    of: usize,
+    jobs: Vec<Missing>,
+}
+
+/// A job without results.
+struct Missing {
+    label: String,
+    why: String,
+}
+
+impl<'p> Batch<'p> {
+    /// The jobs of `plan` in the output directory `out`. `command` are the arguments that this plan
+    /// comes from.
+    pub(crate) fn new(
+        plan: &'p Plan<'p>,
+        out: &'p Path,
+        mut command: Vec<String>,
+        how: &'p args::Jobs,
+    ) -> Self {
+        command.extend(["--out".to_owned(), out.display().to_string()]);
+        command.extend(how.flows.then(|| "--flows".to_owned()));
+        Self { plan, jobs: Jobs::new(plan, out, how.flows), out, command, how }
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs<'p> {
+        &self.jobs
+    }
+
+    /// Run the jobs that `--job` names, one after the other, and nothing else.
+    pub(crate) fn run_named(&self) -> Ended {
+        let named = self.how.job.as_slice();
+        if let (Some(threads), [number]) = (self.how.worker, named) {
+            return workers::work(&self.jobs, *number, threads);
+        }
+        let mut ended = Ok(());
+        for &number in named {
+            let ran = self.jobs.run(number, self.how.threads.unwrap_or(1), &|_| ());
+            match (ran, named) {
+                (Ok(()), _) => {}
+                // The caller says it.
+                (Err(error), [_]) => ended = Err(error),
+                (Err(error), _) => {
+                    tell(error.render(false));
+                    ended = Err(Error::Run {
+                        what: "not all of these jobs have results".to_owned(),
+                        hint: "each failure is above".to_owned(),
+                    });
+                }
+            }
+        }
+        ended
+    }
+
+    /// Run what is needed of the jobs, as many seeds as `seeding` says, and say of how many there
+    /// were results before.
+    pub(crate) fn run(
+        &self,
+        seeding: Seeding,
+        progress: args::Progress,
+    ) -> Result<Done<'p>, Error> {
+        self.say_other_engines();
+        if self.how.collect {
+            return self.run_by(seeding, &|numbers| self.found(numbers));
+        }
+        let workers = Workers {
+            jobs: &self.jobs,
+            args: self.command.clone(),
+            at_once: self.how.threads.unwrap_or_else(cores),
+            bar: RunsBar::new(progress, self.jobs.count()),
+            found: AtomicUsize::new(0),
+        };
+        let done = self.run_by(seeding, &|numbers| workers.run(numbers))?;
+        let found = workers.found.load(Ordering::Relaxed);
+        // The bar goes before what is said.
+        drop(workers);
+        let (all, failed) = (done.asked, done.missing.len());
+        let now = all - found - failed;
+        let of_them = format!("{found} finished before, {now} run now, {failed} failed");
+        tell(format_args!("{all} jobs: {of_them}\n"));
+        Ok(done)
+    }
+
+    /// Write a script for the batch system `scheduler` that runs what is left of the jobs.
+    pub(crate) fn emit(&self, scheduler: args::Scheduler, seeding: Seeding) -> Ended {
+        let left = self.left(seeding)?;
+        match scheduler {
+            args::Scheduler::Slurm => self.emit_slurm(&left),
+        }
+    }
+
+    /// The numbers of jobs that are needed next and have no results.
+    fn left(&self, seeding: Seeding) -> Result<Vec<usize>, Error> {
+        let left = RefCell::new(Vec::new());
+        self.run_by(seeding, &|numbers: &[usize]| {
+            let ends = self.found(numbers);
+            let is_left = |(_, end): &(&usize, &JobEnd)| matches!(end, JobEnd::NotRun);
+            let more = numbers.iter().zip(&ends).filter(is_left).map(|(number, _)| *number);
+            left.borrow_mut().extend(more);
+            ends
+        })?;
+        Ok(left.into_inner())
+    }
+
+    /// What there is of these jobs.
+    fn found(&self, numbers: &[usize]) -> Vec<JobEnd> {
+        let found =
+            |&number: &usize| self.jobs.finished(number).map_or(JobEnd::NotRun, JobEnd::Finished);
+        numbers.iter().map(found).collect()
+    }
+
+    /// What `run` makes of the jobs.
+    fn run_by(&self, seeding: Seeding, run: &RunJobs<'_>) -> Result<Done<'p>, Error> {
+        let (asked, missing) = (Cell::new(0), RefCell::new(Vec::new()));
+        let noting = |numbers: &[usize]| {
+            let ends = run(numbers);
+            asked.set(asked.get() + numbers.len());
+            let why = |(&number, end): (&usize, &JobEnd)| {
+                let why = match end {
+                    JobEnd::Finished(_) => return None,
+                    JobEnd::Failed(why) => why.clone(),
+                    JobEnd::NotRun => "not run".to_owned(),
+                };
+                Some(Missing { label: self.jobs.label(number), why })
+            };
+            missing.borrow_mut().extend(numbers.iter().zip(&ends).filter_map(why));
+            ends
+        };
+        let options = Options { seeds: seeding, engine: Engine::Jobs(&noting) };
+        let outcome = study::run(self.plan, &options, &|_| ())?;
+        Ok(Done { outcome, missing: missing.into_inner(), asked: asked.get() })
+    }
+
+    /// Say that directories of other engines are of no use.
+    fn say_other_engines(&self) {
+        for (engine, count) in self.jobs.of_other_engines() {
+            warn(&format!(
+                "{count} jobs in {} are of engine {engine}, this is {ENGINE_VERSION}: what is \
+                 needed of them is run again; remove what is not",
+                self.out.join("jobs").display()
+            ));
+        }
+    }
+
+    /// Say which jobs have no results, why, and how to go on: an error, if there are any.
+    pub(crate) fn ended(&self, missing: &NoResults) -> Ended {
+        let NoResults { of, jobs } = missing;
+        let Some(first) = jobs.first() else { return Ok(()) };
+        for Missing { label, why } in jobs.iter().take(NAMED_MAX) {
+            tell(format_args!("{}\n", table::printable(&format!("{label}: {why}"))));
+        }
+        if jobs.len() > NAMED_MAX {
+            tell(format_args!("and {} more\n", jobs.len() - NAMED_MAX));
+        }
+        let one_reason = jobs.iter().all(|job| job.why == first.why);
+        let why = if one_reason { format!(": {}", first.why) } else { String::new() };
+        Err(Error::Run {
+            what: format!("{} of {of} jobs have no results{why}", jobs.len()),
+            hint: format!(
+                "the results of the others stay in {}; to go on: {}",
+                self.out.join("jobs").display(),
+                command_line(self.command.iter().cloned())
+            ),
+        })
+    }
+
+    /// That the results of all jobs together cannot be written loses none of theirs.
+    pub(crate) fn not_written(&self, error: &FileError) -> Error {
+        let jobs = self.out.join("jobs");
+        let what = format!("cannot {} {}: {}", error.action, error.path.display(), error.cause);
+        let hint =
+            format!("those of each job stay in {}: the same command goes on", jobs.display());
+        Diagnostic::new(what).hint(hint).into()
+    }
+
+    /// Print a line for each job: its number, whether it is finished, what it is.
+    pub(crate) fn list(&self, json: bool) -> Ended {
+        let program = own_program();
+        let listed: Vec<Listed> =
+            (0..self.jobs.count()).filter_map(|number| self.listed(number, &program)).collect();
+        if json {
+            let text = serde_json::to_string_pretty(&listed).unwrap_or_default();
+            return say(text);
+        }
+        listed.iter().try_for_each(|job| {
+            let state = if job.finished { "finished" } else { "left" };
+            let label = table::printable(&job.label);
+            say(format_args!("{:>6}  {state:<8}  {}  {label}", job.number, job.directory.display()))
+        })
+    }
+
+    fn listed(&self, number: usize, program: &[String]) -> Option<Listed> {
+        let (seed, axes, repeat) = self.jobs.about(number)?;
+        let own = ["--job".to_owned(), number.to_string()];
+        let command = program.iter().chain(&self.command).cloned();
+        Some(Listed {
+            number,
+            finished: self.jobs.finished(number).is_some(),
+            directory: self.jobs.dir(number),
+            label: self.jobs.label(number),
+            axes: axes.into_iter().map(|(a, value)| (a.to_owned(), value.to_owned())).collect(),
+            seed,
+            command: command.chain(own).collect(),
+            repeat,
+        })
+    }
+
+    fn emit_slurm(&self, left: &[usize]) -> Ended {
+        if left.is_empty() {
+            return say("every job has its results: there is nothing to submit");
+        }
+        let dir = self.out.join("slurm");
+        let unwritable = |e: std::io::Error| {
+            let error = Diagnostic::new(format!("cannot write to {}: {e}", dir.display()));
+            Error::from(error.hint("choose another directory with --out"))
+        };
+        std::fs::create_dir_all(&dir).map_err(unwritable)?;
+        let elements = left.len().min(ELEMENTS_MAX);
+        let mut lines = vec![String::new(); elements];
+        for (i, number) in left.iter().enumerate() {
+            let line = &mut lines[i % elements];
+            let comma = if line.is_empty() { "" } else { "," };
+            let _ = write!(line, "{comma}{number}"); // into a text: cannot fail
+        }
+        let absolute = std::path::absolute(&dir).map_err(unwritable)?;
+        std::fs::write(dir.join("jobs.txt"), lines.join("\n") + "\n").map_err(unwritable)?;
+        let script = self.slurm_script(elements, &absolute).map_err(unwritable)?;
+        std::fs::write(dir.join("array.sh"), script).map_err(unwritable)?;
+        let collect = self.command.iter().cloned().chain(["--collect".to_owned()]);
+        say(format_args!("{} jobs in {elements} elements of an array", left.len()))?;
+        say(format_args!("submit:  sbatch {}", dir.join("array.sh").display()))?;
+        say(format_args!("results: {}", command_line(collect)))
+    }
+
+    /// The script of an array whose elements run the jobs in the lines of `jobs.txt` in `dir`.
+    fn slurm_script(&self, elements: usize, dir: &Path) -> std::io::Result<String> {
+        let here = std::env::current_dir()?.display().to_string();
+        let words = own_program().into_iter().chain(self.command.iter().cloned());
+        let command: Vec<String> = words.map(|word| quoted(&word)).collect();
+        Ok(format!(
+            "#!/bin/sh\n\
+             # An element runs the jobs in its line of jobs.txt. Those that are finished are not \
+             run again.\n\
+             #SBATCH --job-name=trimline\n\
+             #SBATCH --array=0-{}\n\
+             #SBATCH --cpus-per-task=1\n\
+             #SBATCH --output=\"{}/%a.log\"\n\
+             cd {} || exit 1\n\
+             jobs=$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" {})\n\
+             exec {} --job \"$jobs\"\n",
+            elements - 1,
+            dir.display(),
+            quoted(&here),
+            quoted(&dir.join("jobs.txt").display().to_string()),
+            command.join(" "),
+        ))
+    }
+}
+
+/// A job as `--list-jobs --json` shows it.
+#[derive(Serialize)]
+struct Listed {
+    number: usize,
+    finished: bool,
+    directory: PathBuf,
+    label: String,
+    axes: std::collections::BTreeMap<String, String>,
+    seed: u64,
+    /// What runs it into its directory.
+    command: Vec<String>,
+    /// The command that runs it alone, elsewhere.
+    repeat: String,
+}
+
+impl Done<'_> {
+    /// The jobs without results.
+    pub(crate) fn take_missing(&mut self) -> NoResults {
+        NoResults { of: self.asked, jobs: std::mem::take(&mut self.missing) }
+    }
+}
