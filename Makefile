@@ -12,12 +12,15 @@
 # make bench-host  requests and responses over UDP beside plain UDP and the kernel's TCP; as root, before all else
 #              that runs (SCHED_FIFO)
 # make soak    three hosts over a bad network, started again now and then: nothing lost, twice or damaged, memory flat
+# make python  the Python package as a user installs it, its tests and types, and the comparison of
+#              python/examples/loads.py
+# make python-setup  what the package's tests import, into target/python
 # make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
 #              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
+.PHONY: demo test python python-setup rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -31,7 +34,7 @@ demo:
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
 # No code block of a comment is a test: `--tests` leaves out looking for them in every crate.
-test: lint rtl-setup
+test: lint rtl-setup python-setup
 	cargo test --locked --workspace --tests
 
 # Without them tests of hardware say that they are skipped, and why: no reason for `make test` to fail.
@@ -41,6 +44,21 @@ target/rtl-tools/ready: rtl/requirements.txt
 	-python3 -m venv target/rtl-tools && \
 	    target/rtl-tools/bin/pip install --quiet --disable-pip-version-check -r rtl/requirements.txt && \
 	    touch $@
+
+# The same for tests of the Python package.
+python-setup: target/python/ready
+
+target/python/ready: python/requirements.txt
+	-python3 -m venv target/python && \
+	    target/python/bin/pip install --quiet --disable-pip-version-check -r python/requirements.txt && \
+	    touch $@
+
+# Without isolation: the build's tools are in the same place.
+python: python-setup
+	target/python/bin/pip install --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps .
+	target/python/bin/python -m pytest
+	target/python/bin/python -m mypy
+	mkdir -p out && target/python/bin/python python/examples/loads.py out/loads.png
 
 rtl: rtl-setup
 	TRIMLINE_RTL=all TRIMLINE_RTL_PACKETS=1000000 TRIMLINE_RTL_MUTANTS=1 TRIMLINE_RTL_CYCLES=100000 \

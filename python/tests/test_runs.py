@@ -127,6 +127,8 @@ def test_what_progress_raises_stops_the_run(tmp_path: Path) -> None:
         _trimline.run(
             document,
             tmp_path / "run",
+            is_kept=True,
+            again=None,
             threads=1,
             traces=[],
             stop=stop,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import sys
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Optional
 
 
@@ -16,6 +16,7 @@ class Place:
 
     name: str
     text: str
+    line: int
     span: tuple[int, int]
     #: Of a key and of its value, by the dotted path of the key.
     spans: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
@@ -29,8 +30,14 @@ def of_call(name: str, depth: int = 1) -> Place:
     if not text:
         # Typed into an interpreter that keeps no lines: the number of the line is all there is.
         text = "\n" * (line - 1) + f"{name}(...)"
-        return Place(file, text, (line - 1, len(text)))
-    return _Source(text).place(file, name, frame)
+        return Place(file, text, line, (line - 1, len(text)))
+    return _of_line(text, file, name, line)
+
+
+@functools.lru_cache(maxsize=256)
+def _of_line(text: str, file: str, name: str, line: int) -> Place:
+    # In a loop the same call comes again and again.
+    return _Source(text).place(file, name, line)
 
 
 class _Source:
@@ -40,10 +47,9 @@ class _Source:
         for line in text.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line.encode()))
 
-    def place(self, file: str, name: str, frame: FrameType) -> Place:
-        line = frame.f_lineno
+    def place(self, file: str, name: str, line: int) -> Place:
         last = min(line, len(self.starts) - 1)
-        whole = Place(file, self.text, (self.starts[last - 1], self.starts[last] - 1))
+        whole = Place(file, self.text, line, (self.starts[last - 1], self.starts[last] - 1))
         try:
             tree = ast.parse(self.text)
         except SyntaxError:  # the cell of a notebook with a magic command, or a file since changed

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Optional, Union, overload
 
@@ -39,9 +40,11 @@ def run(
     edits = dict(set or {})
     if seed is not None:
         edits["seed"] = seed
-    ready = _edited(scenario, edits, _places.of_call("run"))
+    place = _places.of_call("run")
+    ready = _edited(scenario, edits, place)
     with _Bar(progress, 1) as bar:
-        return _one(ready, out, threads, trace, _trimline.Stop(), bar.share)
+        job = _Job(ready, place, threads, trace, _trimline.Stop(), bar.share)
+        return job.run(out)
 
 
 @overload
@@ -85,7 +88,8 @@ def run_many(
     with _Bar(progress, len(ready)) as bar, ThreadPoolExecutor(workers) as pool:
         running: dict[Future[Result], int] = {}
         for n, scenario in enumerate(ready):
-            running[pool.submit(_one, scenario, None, 1, (), stop, None)] = n
+            job = _Job(scenario, place, 1, (), stop, None)
+            running[pool.submit(job.run, None)] = n
         try:
             for done in _as_completed(running):
                 error = done.exception()
@@ -121,31 +125,41 @@ def _edited(scenario: Runnable, edits: Mapping[str, Any], place: _places.Place) 
     return ready
 
 
-def _one(
-    scenario: Scenario,
-    out: Union[str, os.PathLike[str], None],
-    threads: Optional[int],
-    trace: Sequence[str],
-    stop: _trimline.Stop,
-    progress: Optional[Callable[[float], None]],
-) -> Result:
-    def into(dir: Path) -> None:
-        _trimline.run(
-            scenario._document,
-            dir,
-            threads=threads,
-            traces=list(trace),
-            stop=stop,
-            transport=scenario._native(),
-            progress=progress,
-        )
+@dataclass
+class _Job:
+    """A run to be done."""
 
-    if out is not None:
-        into(Path(out))
-        return Result(Path(out), out=Path(out))
-    with tempfile.TemporaryDirectory(prefix="trimline-") as dir:
-        into(Path(dir))
-        return Result(Path(dir), out=None)
+    scenario: Scenario
+    place: _places.Place
+    threads: Optional[int]
+    trace: Sequence[str]
+    stop: _trimline.Stop
+    progress: Optional[Callable[[float], None]]
+
+    def run(self, out: Union[str, os.PathLike[str], None]) -> Result:
+        if out is not None:
+            self.run_into(Path(out), is_kept=True)
+            return Result(Path(out), out=Path(out))
+        with tempfile.TemporaryDirectory(prefix="trimline-") as dir:
+            self.run_into(Path(dir), is_kept=False)
+            return Result(Path(dir), out=None)
+
+    def run_into(self, dir: Path, *, is_kept: bool) -> None:
+        transport = self.scenario._native()
+        # A manifest repeats a run if it is there and Python is not needed.
+        is_repeatable = is_kept and transport is None
+        call = f"{self.place.name}, line {self.place.line}"
+        _trimline.run(
+            self.scenario._document,
+            dir,
+            is_kept=is_kept,
+            again=None if is_repeatable else call,
+            threads=self.threads,
+            traces=list(self.trace),
+            stop=self.stop,
+            transport=transport,
+            progress=self.progress,
+        )
 
 
 class _Bar:

@@ -42,6 +42,7 @@ class Scenario:
         transport: Optional[Transport] = None,
     ) -> None:
         """A scenario with the keys of a file. Values are as in TOML: `"10Gbps"`, `0.5`, lists.
+        Paths of files are relative to the working directory.
 
         `transport` is what `transport.kind = "custom"` means: a subclass of `Endpoint`.
         """
@@ -80,7 +81,8 @@ class Scenario:
     def check(self) -> Check:
         """Read it without running it. `ScenarioError` says what is wrong, and where."""
         resolved, forecast, warnings = self._document.check(self._native())
-        return Check(json.loads(resolved), dict(forecast), warnings)
+        rows = {label.strip(): value for label, value in forecast}
+        return Check(json.loads(resolved), rows, warnings)
 
     def _native(self) -> Optional[_trimline.Transport]:
         return None if self._transport is None else _trimline.Transport(self._transport)

@@ -184,6 +184,8 @@ def run(
     document: Document,
     out: os.PathLike[str],
     *,
+    is_kept: bool,
+    again: Optional[str],
     threads: Optional[int],
     traces: list[str],
     stop: Stop,

@@ -91,8 +91,8 @@ fn node(value: &Bound<'_, PyAny>, path: &str, places: &Places) -> Result<Node, D
             items.push(node(&item, &inner(&n.to_string()), places)?);
         }
         Value::Array(items)
-    } else if let Some(x) = value.cast::<PyFloat>().ok().map(|x| x.value()) {
-        Value::Float(x)
+    } else if let Ok(x) = value.cast::<PyFloat>() {
+        Value::Float(x.value())
     } else if let Ok(n) = value.extract::<i64>() {
         Value::Integer(n)
     } else if let Ok(x) = value.extract::<f64>() {
@@ -135,6 +135,7 @@ impl Document {
 impl Document {
     /// The scenario file `path`, or the manifest of a run.
     #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "made from an object of Python")]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let loaded = py.detach(|| scenario::Document::load(&path));
         let document = loaded.map_err(|d| of_diagnostic(py, &d))?;

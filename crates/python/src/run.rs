@@ -1,13 +1,14 @@
 //! One run. It holds the interpreter's lock only where Python is called.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use metrics::OutputDir;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use scenario::{Error, Options, Progress, Trace};
+use scenario::{Error, OnProgress, Options, Progress, Scenario, Trace, Written, unwritable};
 
 use crate::document::Document;
 use crate::endpoint::Transport;
@@ -77,27 +78,44 @@ fn trace(names: &[String]) -> PyResult<Trace> {
     Ok(trace)
 }
 
-/// Run `document` and leave the files of `trimline run` in `out`.
+/// The scenario's run, without a page that nobody will see.
+fn run_into(
+    out: &Path,
+    scenario: &Scenario,
+    options: &Options,
+    hear: OnProgress<'_>,
+) -> Result<Option<Error>, Error> {
+    let out = OutputDir::create(out).map_err(|e| unwritable(&e))?;
+    let Written { violated, .. } = scenario::run(scenario, options, &out, hear)?;
+    out.commit().map_err(|e| unwritable(&e))?;
+    Ok(violated)
+}
+
+/// Run `document` and leave result files in `out`; where `is_kept`, all those of `trimline run`.
+/// `again` says how to repeat it, where the manifest in `out` does not.
 #[pyfunction]
-#[pyo3(signature = (document, out, *, threads, traces, stop, transport, progress))]
+#[pyo3(signature = (document, out, *, is_kept, again, threads, traces, stop, transport, progress))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
+#[expect(clippy::needless_pass_by_value, reason = "made from objects of Python")]
 pub(crate) fn run(
     py: Python<'_>,
     document: &Document,
     out: PathBuf,
+    is_kept: bool,
+    again: Option<String>,
     threads: Option<u32>,
     traces: Vec<String>,
     stop: &Stop,
     transport: Option<&Transport>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
-    let manifest = out.join("manifest.json").display().to_string();
+    let manifest = || ["run".to_owned(), out.join("manifest.json").display().to_string()];
     let options = Options {
         trace: trace(&traces)?,
         // Python runs one thread at a time.
         threads: if transport.is_some() { Some(1) } else { threads },
         stop: Some(Arc::clone(&stop.0)),
-        command: scenario::command_line(["run".to_owned(), manifest].into_iter()),
+        command: again.unwrap_or_else(|| scenario::command_line(manifest().into_iter())),
         ..Options::default()
     };
     let mut listener =
@@ -105,13 +123,17 @@ pub(crate) fn run(
     let ended = py.detach(|| {
         let scenario = document.read(transport)?;
         let mut hear = |p: &Progress| listener.hear(scenario.done(p));
-        let ran = cli::run_into(&out, &scenario, &options, &mut hear)?;
-        ran.violated.map_or(Ok(()), Err)
+        let violated = if is_kept {
+            cli::run_into(&out, &scenario, &options, &mut hear)?.violated
+        } else {
+            run_into(&out, &scenario, &options, &mut hear)?
+        };
+        violated.map_or(Ok(()), Err)
     });
     let raised = listener.raised.or_else(|| transport.and_then(Transport::take_raised));
     match (raised, ended) {
         (Some(raised), _) => Err(raised),
         (None, Ok(())) => Ok(()),
-        (None, Err(error)) => Err(of_error(py, &Error::from(error))),
+        (None, Err(error)) => Err(of_error(py, &error)),
     }
 }

@@ -4,14 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-const HEAD: &str = "# Third-party licences\n\nThe libraries that `trimline` is linked with on Linux, by \
-licence. Made from Cargo.lock by `TRIMLINE_BLESS=1 cargo test -p trimline licences`.\n\n\
+const HEAD: &str = "# Third-party licences\n\nThe libraries that `trimline` and its Python package are \
+linked with on Linux, by licence. Made from Cargo.lock by `TRIMLINE_BLESS=1 cargo test -p trimline licences`.\n\n\
 | licence | libraries |\n|---|---|\n";
 
 #[test]
 fn every_library_and_its_licence_is_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let what = ["tree", "-p", "trimline", "-e", "normal", "--prefix", "none", "--offline"];
+    let what = [
+        "tree",
+        "-p",
+        "trimline",
+        "-p",
+        "trimline-python",
+        "-e",
+        "normal",
+        "--prefix",
+        "none",
+        "--offline",
+    ];
     let target = ["--target", "x86_64-unknown-linux-gnu", "--format", "{p}|{l}"];
     let output =
         Command::new(env!("CARGO")).current_dir(&root).args(what).args(target).output().unwrap();

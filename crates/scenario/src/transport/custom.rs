@@ -54,6 +54,11 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     };
     let mut config = Config { payload: 1, header: 40 };
     table.all_keys(KEYS, &mut config)?;
+    let length = u32::from(config.payload) + u32::from(config.header);
+    if length > u32::from(PART_MAX.0) {
+        let hint = format!("`payload` and `header` are {}B together at most", PART_MAX.0);
+        return table.fail("payload", format!("packets of {length}B"), "too long", hint);
+    }
     let (table, hosts) = (table.rest(), around.hosts);
     let framing = Framing { payload: config.payload, overhead: config.header };
     let endpoint = Box::new(move |me| custom(&CustomHost { me, hosts, framing, table: &table }));

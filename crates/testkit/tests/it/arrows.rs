@@ -50,6 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "study",
         ],
     ),
+    ("python", &["units", "endpoint", "metrics", "scenario", "cli"]),
 ];
 
 fn manifest(folder: &Path) -> toml::Table {

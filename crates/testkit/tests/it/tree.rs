@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 /// Folders with sources and pages, from the root of the repository.
-const FOLDERS: [&str; 8] =
-    ["benches", "crates", "docs", "fuzz", "p4", "scenarios", "studies", ".github"];
+const FOLDERS: [&str; 9] =
+    ["benches", "crates", "docs", "fuzz", "p4", "python", "scenarios", "studies", ".github"];
 
 /// Kinds of files that are read: sources, data, pages.
 const KINDS: [&str; 8] = ["cm", "md", "p4", "py", "rs", "toml", "txt", "yml"];
