@@ -90,7 +90,7 @@ mod tests {
         }
         let page = life(&stats).into_string();
         assert!(page.contains("others: 98.5 to 100 µs"), "{page}");
-        assert!(page.contains("<th scope=\"row\">control</th><td>1.000</td><td>1.00 %</td>"));
+        assert!(page.contains("<th scope=\"row\">control</th><td>1.00</td><td>1.0 %</td>"));
         assert!(!page.contains("propagation</th>"), "takes no time");
     }
 }
