@@ -1,7 +1,7 @@
 //! Studies: published evaluations as data (`docs/studies.md`), run and judged.
 //!
 //! The way of a study through this crate: [`Study::load`] reads its files (`figure` with `run`,
-//! `row` and `formula`), [`Plan`] says which runs that takes, [`reproduce()`] runs them and judges
+//! `row` and `formula`), [`Plan`] says which runs that takes, [`run()`] runs them and judges
 //! every row (`metric`, `probe`, `judge`, `reads`, `rounds`, `phases`), and [`Record`] knows what
 //! was found before. A [`Sweep`] is a scenario's own sweep, a [`Comparison`] sets scenarios beside
 //! each other; both are run by the same code, as [`Jobs`] in directories (`docs/sweeps.md`).
