@@ -3,7 +3,7 @@
 # make studies the quick form of the published evaluations: every row keeps its recorded verdict
 # make docs    every command block of the documentation, also those that take minutes
 # make swarm   before a release: ten thousand drawn scenarios (any transports, queue, traffic and
-#              faults), and the digests of the release build
+#              faults), the lives of a hundred thousand messages by each transport, and the digests of the release build
 # make reproduce  every published number, with all sizes and seeds: reports in out/reproduce, the scoreboard in
 #                 docs/reproduction.md; FORM= runs our own rows, too; RECORD=--record takes the verdicts over
 # make recipes the recipes of CONTRIBUTING, followed by a script in a copy of the tree
@@ -85,6 +85,7 @@ docs:
 
 swarm:
 	TRIMLINE_SWARM=10000 cargo test --locked --workspace --test it swarm:: -- --nocapture
+	TRIMLINE_SWARM=1000 TRIMLINE_LIFE=100000 cargo test --release --locked -p trimline-scenario --test it life:: -- --nocapture
 	cargo test --release --locked --workspace --test builds
 
 recipes:

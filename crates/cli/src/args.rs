@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use metrics::Form;
 use scenario::Which;
 use study::Seeds;
@@ -35,6 +36,8 @@ pub(crate) enum Progress {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Write a first scenario, with comments, after three questions
+    Init(Init),
     /// Run one scenario: a summary on stdout, files in the output directory
     Run(Run),
     /// Say what a scenario will do, and what looks wrong in it, without running it
@@ -61,6 +64,16 @@ pub(crate) enum Command {
         /// Where they go
         dir: PathBuf,
     },
+    /// Print a script that completes this command line in a shell
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Write manual pages, one for each command
+    Man {
+        /// Where they go
+        dir: PathBuf,
+    },
     /// Build (or rebuild) DIR/report.html from the results in DIR
     Report {
         /// The output directory of a run
@@ -82,6 +95,22 @@ pub(crate) enum Command {
     /// Run scenarios on this machine: hosts and switches in network namespaces (docs/hosts.md)
     #[command(subcommand)]
     Testbed(Testbed),
+}
+
+#[derive(Args)]
+pub(crate) struct Init {
+    /// The file to write
+    #[arg(default_value = "scenario.toml")]
+    pub(crate) file: PathBuf,
+    /// The answer to the first question: leaf-spine, star or fat-tree
+    #[arg(long)]
+    pub(crate) fabric: Option<String>,
+    /// To the second: ndp, dctcp, newreno or dcqcn
+    #[arg(long)]
+    pub(crate) transport: Option<String>,
+    /// To the third: rpc, web-search or incast
+    #[arg(long)]
+    pub(crate) traffic: Option<String>,
 }
 
 #[derive(Args)]
@@ -400,8 +429,8 @@ pub(crate) struct Check {
 pub(crate) struct Explain {
     /// The scenario (TOML), the output directory of an earlier run, or its manifest.json
     pub(crate) file: PathBuf,
-    /// Which message: SRC:MSG as in flows.parquet, or `slowest`
-    #[arg(value_name = "MSG", default_value = "slowest")]
+    /// Which message: SRC:MSG as in flows.parquet, or `max`, the one that took the longest
+    #[arg(value_name = "MSG", default_value = "max")]
     pub(crate) message: Which,
     #[command(flatten)]
     pub(crate) edits: Edits,
@@ -486,7 +515,7 @@ pub(crate) struct Jobs {
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["collect", "emit", "list_jobs"])]
     pub(crate) job: Vec<usize>,
-    /// Be the worker process of another one: run the job with so many threads
+    /// Be the worker process of another one: run the job with N threads
     #[arg(long, value_name = "N", hide = true, requires = "job")]
     pub(crate) worker: Option<u32>,
 }

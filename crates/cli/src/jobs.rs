@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use metrics::FileError;
 use scenario::{Diagnostic, ENGINE_VERSION, Error, command_line, quoted};
 use serde::Serialize;
-use study::{Engine, JobEnd, Jobs, Options, Outcome, Plan, RunJobs, Seeding};
+use study::{About, Engine, JobEnd, Jobs, Options, Outcome, Plan, RunJobs, Seeding};
 
 use crate::progress::RunsBar;
 use crate::workers::{self, Workers};
@@ -39,7 +39,7 @@ pub(crate) struct Done<'p> {
     asked: usize,
 }
 
-/// The jobs without results, of so many.
+/// The jobs without results, and how many jobs there are.
 pub(crate) struct NoResults {
     of: usize,
     jobs: Vec<Missing>,
@@ -232,7 +232,7 @@ impl<'p> Batch<'p> {
     }
 
     fn listed(&self, number: usize, program: &[String]) -> Option<Listed> {
-        let (seed, axes, repeat) = self.jobs.about(number)?;
+        let About { seed, axes, command: repeat } = self.jobs.about(number)?;
         let own = ["--job".to_owned(), number.to_string()];
         let command = program.iter().chain(&self.command).cloned();
         Some(Listed {

@@ -9,7 +9,9 @@ mod check;
 mod compare;
 mod comparison;
 mod explain;
+mod generated;
 mod html;
+mod init;
 mod jobs;
 mod list;
 mod p4;
@@ -142,6 +144,7 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
         }
     };
     let ended = match command {
+        Command::Init(args) => init::init(&args),
         Command::Run(args) => run::run(&args, progress),
         Command::Check(args) => check::check(&args),
         Command::Compare(args) => compare::compare(&args, progress),
@@ -150,7 +153,9 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
         Command::Reproduce(args) => reproduce::reproduce(&args, progress),
         Command::Scoreboard(args) => scoreboard::scoreboard(&args),
         Command::List { what } => list::list(what),
-        Command::Examples { dir } => shipped::write(&dir),
+        Command::Examples { dir } => shipped::examples(&dir),
+        Command::Completions { shell } => generated::completions(shell),
+        Command::Man { dir } => generated::man(&dir),
         Command::Report { dir } => html::report(&dir),
         Command::Bench(args) => bench::bench(&args),
         Command::P4(P4::Check(args)) => p4::check(&args),

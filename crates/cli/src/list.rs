@@ -30,14 +30,12 @@ fn print<N: Display>(entries: &[(N, String)]) -> Ended {
         .try_for_each(|(name, (_, about))| say(format_args!("{name:width$}  {about}")))
 }
 
-/// Those in `./studies`.
+/// Those in `./studies`; else those that come with the program.
 fn studies() -> Result<Vec<(String, String)>, Diagnostic> {
     let studies = study::list()?;
     if studies.is_empty() {
-        let error = Diagnostic::new("there are no studies in ./studies");
-        return Err(
-            error.hint("`trimline examples DIR` writes them to DIR/studies; then change to DIR")
-        );
+        let shipped = shipped::studies().into_iter();
+        return Ok(shipped.map(|(name, title)| (name.to_owned(), title)).collect());
     }
     Ok(studies)
 }

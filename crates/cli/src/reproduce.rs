@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{FigureRow, OutputDir, StudyResults};
-use scenario::{Error, unwritable};
+use scenario::{Diagnostic, Error, unwritable};
 use study::{Engine, Left, Options, Plan, Record, Seeding, Study, is_wide};
 
 use crate::progress::RunsBar;
 use crate::table::{number, right};
-use crate::{Ended, args, cores, html, own_command_line, said, say, tell, warn};
+use crate::{Ended, args, cores, html, own_command_line, said, say, shipped, tell, warn};
 
 /// `trimline reproduce`. Fails if a row leaves its recorded verdict.
 pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> Ended {
-    let study = Study::load(&args.study)?.in_form(args.form());
+    let study = load(args)?.in_form(args.form());
     let mut record = Record::load(&study)?;
     let plan = Plan::new(&study, args.phases)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
@@ -40,6 +40,28 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
         record.write()?;
     }
     ended(&record.left(&results), &results, &dir)
+}
+
+/// Where studies are unpacked that come with the program.
+const UNPACKED: &str = "out/shipped";
+
+/// The study of this directory, or else the one that comes with the program. That is unpacked, so
+/// that the commands in its results repeat its runs.
+fn load(args: &args::Reproduce) -> Result<Study, Error> {
+    let what = args.study.as_str();
+    let name = what.split('/').next().unwrap_or(what);
+    let here = Path::new(what).exists() || Path::new("studies").join(name).exists();
+    if here || !shipped::studies().iter().any(|(shipped, _)| *shipped == name) {
+        return Ok(Study::load(what)?);
+    }
+    if args.record {
+        let error = Diagnostic::new(format!("verdicts are recorded in ./studies/{name}"));
+        let hint = "`trimline examples DIR` writes studies to DIR/studies; then change to DIR";
+        return Err(error.hint(hint).into());
+    }
+    shipped::write(Path::new(UNPACKED))?;
+    let path = Path::new(UNPACKED).join("studies").join(what);
+    Ok(Study::load(&path.display().to_string())?)
 }
 
 fn print(results: &StudyResults, skipped: usize, dir: &Path) -> Ended {

@@ -22,8 +22,28 @@ pub(crate) fn scenarios() -> Vec<(&'static str, String)> {
     scenarios.filter(|(path, _)| path.ends_with(".toml")).filter_map(named).collect()
 }
 
-/// `trimline examples`: write all files below `dir`. A file that is there and differs is left
-/// alone, and nothing is written.
+/// The studies and their titles.
+pub(crate) fn studies() -> Vec<(&'static str, String)> {
+    let titled = |(path, text): &(&'static str, &str)| {
+        let name = path.strip_prefix("studies/")?.strip_suffix("/study.toml")?;
+        let title = text.lines().find_map(|line| line.strip_prefix("title = "))?;
+        Some((name, title.trim_matches('"').to_owned()))
+    };
+    FILES.iter().filter_map(titled).collect()
+}
+
+/// `trimline examples`.
+pub(crate) fn examples(dir: &Path) -> Ended {
+    write(dir)?;
+    let dir = dir.display();
+    say(format_args!(
+        "{} files in {dir}; try: cd {dir} && trimline run scenarios/first.toml",
+        FILES.len()
+    ))
+}
+
+/// Write all files below `dir`. A file that is there and differs is left alone, and nothing is
+/// written.
 pub(crate) fn write(dir: &Path) -> Ended {
     let there = FILES.iter().find(|(name, text)| {
         let path = dir.join(name);
@@ -32,16 +52,12 @@ pub(crate) fn write(dir: &Path) -> Ended {
     if let Some((name, _)) = there {
         let path = dir.join(name);
         let error = Diagnostic::new(format!("{} is there, and it differs", path.display()));
-        return Err(error.hint("choose another directory").into());
+        return Err(error.hint("choose another directory, or remove it").into());
     }
     for (name, text) in FILES {
         put(&dir.join(name), text).map_err(|e| unwritable(&dir.join(name), &e))?;
     }
-    let dir = dir.display();
-    say(format_args!(
-        "{} files in {dir}; try: cd {dir} && trimline run scenarios/first.toml",
-        FILES.len()
-    ))
+    Ok(())
 }
 
 /// A link in the place of a file is not followed.

@@ -125,13 +125,14 @@ fn listen(child: &mut Child, step: &dyn Fn(f64)) -> (Option<String>, String) {
 
 /// How a worker ended that did not say why.
 fn why_it_ended(status: ExitStatus, said: &str) -> String {
-    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let last = last.map_or_else(String::new, |line| format!(": {line}"));
+    // Of a panic: where, and the message. What to set for more comes after that.
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(2);
+    let said = lines.map(|line| format!(": {line}")).collect::<String>();
     match signal(status) {
         // Of the signals that a user does not send, the one of a system without memory.
-        Some(9) => format!("its process was killed (signal 9): out of memory?{last}"),
-        Some(signal) => format!("its process was killed (signal {signal}){last}"),
-        None => format!("its process ended with {status}{last}"),
+        Some(9) => format!("its process was killed (signal 9): out of memory?{said}"),
+        Some(signal) => format!("its process was killed (signal {signal}){said}"),
+        None => format!("its process ended with {status}{said}"),
     }
 }
 
@@ -145,7 +146,8 @@ fn signal(_: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Be a worker: run one job with so many threads, and say on standard output how far it has come.
+/// Be a worker: run one job with this number of threads, and say on standard output how far it has
+/// come.
 pub(crate) fn work(jobs: &Jobs<'_>, number: usize, threads: u32) -> Ended {
     end_with_parent();
     let said = std::cell::Cell::new(None::<Instant>);

@@ -23,7 +23,7 @@ pub enum Cause {
     Trimmed,
     /// From the start of a packet that was dropped until its bytes were sent again.
     Dropped,
-    /// The same where a retransmission timer had to expire; also such a wait without a loss of data.
+    /// The same where a retransmission timer had to expire; also such a wait without lost data.
     Timeout,
     /// A control packet was on its way: handshake, acknowledgement, pull, grant.
     Control,

@@ -432,7 +432,9 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     #[inline(never)]
     pub(crate) fn nic_departure(&mut self, net: &mut Network<'_, WATCHED>, h: u32) {
         net.nic_departure(h);
-        self.follow_call(net, h, false);
+        if WATCHED {
+            net.follow_departed(h);
+        }
         let host = &mut self.hosts[h as usize];
         let token = std::mem::take(&mut host.token);
         if token != 0 {

@@ -31,6 +31,8 @@ struct HostState {
     /// When its last packet began to leave, and when that will have, or has, left.
     started: Time,
     free_at: Time,
+    /// The message that sends that packet.
+    serving: Option<MsgKey>,
     /// Before this, its endpoint wanted not to be asked.
     due: Option<Time>,
     /// When its last timer fired.
@@ -100,6 +102,14 @@ impl Lives {
             host.timer_at = now;
         }
         self.in_hand = None;
+    }
+
+    /// The port of host `h` has sent a packet; its classes have been `paused` for so long.
+    pub(crate) fn depart(&mut self, h: u32, paused: [Dur; 8]) {
+        let serving = self.hosts[h as usize].serving.take();
+        if let Some(message) = serving.and_then(|key| self.messages.get_mut(&key)) {
+            message.depart(paused);
+        }
     }
 
     /// The endpoint of host `h` has been asked what it sends.
@@ -176,6 +186,7 @@ impl Lives {
             let path = if pkt.src == key.src {
                 let path = message.leave_sender(&departure)?;
                 message.sent(&path, &departure, end);
+                host.serving = Some(key);
                 path
             } else {
                 message.leave_receiver(&departure)?

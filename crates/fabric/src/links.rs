@@ -178,7 +178,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         self.lives.as_deref_mut()
     }
 
-    /// The same and packet `handle`, whose port has the link's number.
+    /// The same, and packet `handle`.
     pub(crate) fn lives_and_packet(&mut self, handle: u32) -> Option<(&mut Lives, &Packet)> {
         Some((self.lives.as_deref_mut()?, &self.slab[handle]))
     }

@@ -471,6 +471,15 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         }
     }
 
+    /// Messages are followed: host `h` is called because its port has sent a packet.
+    pub(crate) fn follow_departed(&mut self, h: u32) {
+        let (now, paused) = (self.core().now(), self.paused(h));
+        if let Some(lives) = self.links.lives_mut() {
+            lives.call(h, now, false);
+            lives.depart(h, paused);
+        }
+    }
+
     /// Message `key` is delivered now.
     pub(crate) fn end_life(&mut self, key: MsgKey) {
         self.links.end_life(key);

@@ -17,7 +17,7 @@ pub const COMPARISON_SCHEMA: u32 = 1;
 /// What differences are at: 95 %.
 const CONFIDENCE: f64 = 0.95;
 
-/// More seeds than this nobody runs.
+/// To more seeds than this a sentence does not lead.
 const SEEDS_MAX: u32 = 10_000;
 
 /// Several scenarios beside each other.
@@ -131,7 +131,7 @@ impl Difference {
     }
 }
 
-/// The confidence of each of so many intervals that all of them together hold with 95 %: their
+/// The confidence that each of `intervals` needs, so that all of them hold with 95 %: their
 /// errors add up to 5 % at most. Source: O. J. Dunn, "Multiple comparisons among means", Journal of
 /// the American Statistical Association 56 (1961); the method is called Bonferroni's.
 #[must_use]

@@ -31,7 +31,7 @@ pub struct FlowTraceRow {
 impl Row for FlowTraceRow {
     fn columns() -> Columns<Self> {
         Columns::<Self>::new()
-            .column("time_ps", "since when, since the start of the run")
+            .column("at_ps", "since when, since the start of the run")
             .field(|r| &mut r.at)
             .column("src", "sending host, from 0")
             .field(|r| &mut r.src)

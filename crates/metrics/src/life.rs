@@ -185,8 +185,8 @@ pub fn read_lives(path: &Path) -> Result<Vec<LifeRow>, FileError> {
 pub struct LifeStats {
     /// Means over all of them: together the mean completion time.
     pub mean: ByCause,
-    /// Means over the slowest hundredth: those that took no less than the 99th percentile.
-    pub slowest: ByCause,
+    /// Means over the tail: those that took no less than the 99th percentile.
+    pub tail: ByCause,
 }
 
 /// A number for each of [`CAUSES`].
@@ -215,14 +215,14 @@ impl LifeStats {
         }
         times.sort_unstable();
         let Some(from) = crate::nearest_rank(&times, 990) else { return Ok(Self::default()) };
-        let mut slowest = Sums::default();
+        let mut tail = Sums::default();
         for row in rows.iter()? {
             let row = row?;
             if row.measured && row.fct >= from {
-                slowest.add(&row);
+                tail.add(&row);
             }
         }
-        Ok(Self { mean: all.means(), slowest: slowest.means() })
+        Ok(Self { mean: all.means(), tail: tail.means() })
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(stats.mean.0["serialization"], Some(100.5));
         assert_eq!(stats.mean.0["control"], Some(1.0));
         // Of 200 measured ones those from rank 198 on.
-        assert_eq!(stats.slowest.0["serialization"], Some(199.0));
+        assert_eq!(stats.tail.0["serialization"], Some(199.0));
 
         let dir = tempfile::tempdir().unwrap();
         let out = OutputDir::create(dir.path()).unwrap();
@@ -278,6 +278,17 @@ mod tests {
         out.commit().unwrap();
         let read = read_lives(&dir.path().join("life.parquet")).unwrap();
         assert!(read.iter().copied().eq((0..=200).map(row)));
+    }
+
+    /// The page that explains the causes has these words.
+    #[test]
+    fn the_page_has_every_cause() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explain.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for LifeCause { name, about } in CAUSES {
+            let line = format!("| `{name}` | {about} |");
+            assert!(page.contains(&line), "docs/explain.md has no line\n{line}");
+        }
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::output::{read_json, write_json};
 use crate::table::read_rows;
 use crate::{Columns, FileError, OutputDir, StagedFile, TableWriter};
 
-/// What sweeps and comparisons take of a run: `metrics.json`. Every metric by name, as formulas have
-/// it.
+/// What sweeps and comparisons take of a run: `metrics.json`. Every metric by name, as formulas
+/// have it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunValues {
     /// Those that have a value.

@@ -114,7 +114,7 @@ fn mean_and_interval_by(
     Some((mean, interval))
 }
 
-/// The value that Student's t with so many degrees of freedom, one at least, does not exceed in
+/// The value that Student's t with `freedom` degrees of freedom, one at least, does not exceed in
 /// size with the probability `confidence`.
 #[must_use]
 pub fn student_t(confidence: f64, freedom: usize) -> f64 {

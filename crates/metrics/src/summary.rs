@@ -483,6 +483,14 @@ mod tests {
     }
 
     #[test]
+    fn size_ranges_read_well() {
+        assert_eq!(size_range(0, Some(10_000)), "< 10 KB");
+        assert_eq!(size_range(10_000, Some(100_000)), "10–100 KB");
+        assert_eq!(size_range(100_000, Some(1_000_000)), "100 KB–1 MB");
+        assert_eq!(size_range(10_000_000, None), "≥ 10 MB");
+    }
+
+    #[test]
     fn reads_back_or_says_why_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("summary.json");
@@ -495,7 +503,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 6, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 7");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 8");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

@@ -1,6 +1,7 @@
 //! Result files to one self-contained HTML page.
 //!
-//! [`render`] makes the page of one run, a study or a comparison over seeds, [`render_comparison`] that of several runs.
+//! [`render`] makes the page of one run, a study or a comparison over seeds,
+//! [`render_comparison`] that of several runs.
 //! [`scoreboard()`] is a Markdown page over several studies.
 //! The pages need no network, no script and no fonts: the plots are inline SVG by `plotters`, the
 //! text is escaped by `maud`, and colours follow the reader's light or dark setting.

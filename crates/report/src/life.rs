@@ -12,13 +12,13 @@ const SMALL: f64 = 0.02;
 
 /// Nothing, unless messages were followed.
 pub(crate) fn life(stats: &LifeStats) -> Markup {
-    let LifeStats { mean, slowest } = stats;
+    let LifeStats { mean, tail } = stats;
     html! {
         @if total(mean) > 0.0 {
             h2 { "Where the time went" }
             (bar("Mean of measured messages", mean))
-            (bar("Slowest 1 % of them", slowest))
-            (numbers(mean, slowest))
+            (bar("Those at p99 and above", tail))
+            (numbers(mean, tail))
         }
     }
 }
@@ -57,17 +57,17 @@ fn bar(title: &str, by: &ByCause) -> Markup {
     })
 }
 
-fn numbers(mean: &ByCause, slowest: &ByCause) -> Markup {
-    let head = ["Cause", "mean (µs)", "share", "slowest 1 % (µs)", "share", "what it is"];
+fn numbers(mean: &ByCause, tail: &ByCause) -> Markup {
+    let head = ["Cause", "mean (µs)", "share", "p99 and above (µs)", "share", "what it is"];
     let share = |by: &ByCause, us: f64| percent(Some(us / total(by)));
     let row = |cause: &metrics::LifeCause| {
-        let (all, late) = (of(mean, cause.name), of(slowest, cause.name));
+        let (all, late) = (of(mean, cause.name), of(tail, cause.name));
         let cells = [
             cause.name.replace('_', " "),
             number(Some(all)),
             share(mean, all),
             number(Some(late)),
-            share(slowest, late),
+            share(tail, late),
             cause.about.to_owned(),
         ];
         (all > 0.0 || late > 0.0).then_some(cells.to_vec())
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(life(&stats).into_string(), "", "not followed");
         for (name, us) in [("serialization", 98.5), ("control", 1.0), ("timeout", 0.5)] {
             stats.mean.0.insert(name.to_owned(), Some(us));
-            stats.slowest.0.insert(name.to_owned(), Some(2.0 * us));
+            stats.tail.0.insert(name.to_owned(), Some(2.0 * us));
         }
         let page = life(&stats).into_string();
         assert!(page.contains("others: 98.5 to 100 µs"), "{page}");

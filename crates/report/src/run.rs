@@ -435,14 +435,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn size_ranges_read_well() {
-        assert_eq!(size_range(0, Some(10_000)), "< 10 KB");
-        assert_eq!(size_range(10_000, Some(100_000)), "10–100 KB");
-        assert_eq!(size_range(100_000, Some(1_000_000)), "100 KB–1 MB");
-        assert_eq!(size_range(10_000_000, None), "≥ 10 MB");
-    }
-
-    #[test]
     fn a_scenario_is_one_line_per_key() {
         let scenario = serde_json::json!({
             "seed": 1,

@@ -19,20 +19,20 @@ use crate::{OnProgress, Options, Scenario};
 pub enum Which {
     /// The one of the measured messages that took the longest; of equal ones the first by source
     /// and number.
-    Slowest,
+    Max,
     /// This one.
     Message(MsgKey),
 }
 
-/// `SRC:MSG`, as in `flows.parquet`, or `slowest`.
+/// `SRC:MSG`, as in `flows.parquet`, or `max`.
 impl FromStr for Which {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "slowest" {
-            return Ok(Self::Slowest);
+        if text == "max" {
+            return Ok(Self::Max);
         }
-        let hint = |why| format!("{why}; or `slowest`");
+        let hint = |why| format!("{why}; or `max`");
         message_key(text).map(Self::Message).map_err(hint)
     }
 }
@@ -133,7 +133,7 @@ impl Explainer {
         let fct = life.delivered.since(life.submitted);
         match self.which {
             Which::Message(key) => key == life.key,
-            Which::Slowest => {
+            Which::Max => {
                 let (from, to) = self.window;
                 let measured = from <= life.submitted && life.submitted < to;
                 let order = |fct: Dur, key: MsgKey| (fct, std::cmp::Reverse(key));
@@ -153,17 +153,17 @@ impl Observer for Explainer {
                 spent: *life.spent,
                 segments: life.segments.to_vec(),
             });
-            self.known.store(self.which != Which::Slowest, Ordering::Relaxed);
+            self.known.store(self.which != Which::Max, Ordering::Relaxed);
         }
     }
 
     fn message(&mut self, record: &MessageRecord) {
         let of_host = matches!(self.which, Which::Message(key) if key.src == record.key.src);
         self.of_host += u64::from(of_host);
-        // The slowest so far may have been another one when its record came.
+        // The last so far may have been another one when its record came.
         let meant = match self.which {
             Which::Message(key) => key == record.key,
-            Which::Slowest => self.found.as_ref().is_some_and(|found| found.key == record.key),
+            Which::Max => self.found.as_ref().is_some_and(|found| found.key == record.key),
         };
         if meant {
             self.record = Some(*record);
@@ -226,7 +226,7 @@ fn missing(
                 format!("was not delivered: {placed} of {len} bytes had arrived after {end}")
             }
         };
-        let hint = "choose one that has a completion time in flows.parquet, or `slowest`";
+        let hint = "choose one that has a completion time in flows.parquet, or `max`";
         return Diagnostic::new(format!("{key} {why}")).hint(hint);
     }
     let hosts = scenario.topology().hosts();
@@ -243,7 +243,7 @@ fn missing(
 impl fmt::Display for Which {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Slowest => f.write_str("slowest"),
+            Self::Max => f.write_str("max"),
             Self::Message(key) => write!(f, "{}:{}", key.src.0, key.id.0),
         }
     }
@@ -256,10 +256,10 @@ mod tests {
     #[test]
     fn a_message_is_named_as_in_the_files() {
         let key = MsgKey { src: HostId(3), id: MsgId(12) };
-        for which in [Which::Slowest, Which::Message(key)] {
+        for which in [Which::Max, Which::Message(key)] {
             assert_eq!(which.to_string().parse(), Ok(which));
         }
-        for wrong in ["", "3", "3:", ":1", "3:x", "-1:0", "3:1:2", "Slowest", "99999999999:0"] {
+        for wrong in ["", "3", "3:", ":1", "3:x", "-1:0", "3:1:2", "Max", "99999999999:0"] {
             assert!(wrong.parse::<Which>().is_err(), "{wrong}");
         }
     }

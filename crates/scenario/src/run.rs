@@ -197,8 +197,8 @@ pub(crate) fn follow(
 
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
 /// for, `flows.parquet`, `jobs.parquet` if there are jobs, `series.parquet`, `links.parquet`,
-/// `packet_latency.parquet` and `life.parquet` if the scenario asks for them, `summary.json`, `manifest.json`. Of many
-/// messages only some are in memory at once.
+/// `packet_latency.parquet` and `life.parquet` if the scenario asks for them, `summary.json`,
+/// `manifest.json`. Of many messages only some are in memory at once.
 ///
 /// # Errors
 /// An impossible fabric, or a file that cannot be written. After a violated invariant the files are
@@ -393,7 +393,7 @@ pub(crate) fn write(
     if !ran.recorded.jobs.is_empty() {
         metrics::write_jobs(out.file("jobs.parquet")?, &ran.recorded.jobs)?;
     }
-    if scenario.measure.life {
+    if scenario.measure.life && !ran.recorded.lives.is_empty() {
         metrics::write_lives(out.file("life.parquet")?, &ran.recorded.lives)?;
     }
     series.write(out.file("series.parquet")?)?;

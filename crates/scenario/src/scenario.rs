@@ -192,7 +192,7 @@ impl Scenario {
 
     /// What tells this scenario from others, its seed left out: a fingerprint of
     /// [`resolved`](Self::resolved), which holds one of the text of each file that it names. The
-    /// order in which keys are written is no matter, nor is a default that is spelled out.
+    /// order in which keys are written does not count, nor does a default that is spelled out.
     #[must_use]
     pub fn identity(&self) -> u128 {
         let mut resolved = self.resolved.clone();

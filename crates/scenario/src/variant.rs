@@ -29,13 +29,14 @@ impl Variant {
         &self.edits
     }
 
-    /// `error` at the edit that it is about, if it is about one of these.
+    /// `error` at the edit that it is about, if it is about one of these; else with the variant's
+    /// name.
     #[must_use]
     pub fn located(&self, error: Diagnostic) -> Diagnostic {
         let edit = self.edits.iter().find(|(edit, _)| error.edit() == Some(edit));
         match edit {
             Some((_, at)) => error.moved_to(at, "here"),
-            None => error,
+            None => error.remark(&format!("in `{}`", self.name)),
         }
     }
 

@@ -47,7 +47,7 @@ pub struct Comparison {
 struct Subject {
     label: String,
     file: PathBuf,
-    edits: Vec<Edit>,
+    variant: Option<Variant>,
 }
 
 /// What to compare.
@@ -71,7 +71,7 @@ impl Comparison {
     /// A file cannot be read, there is only one scenario, or a metric or baseline is unknown.
     pub fn load(what: &What<'_>) -> Result<Self, Diagnostic> {
         let What { files, edits, seeds, metrics, baseline } = what;
-        let mut subjects = subjects(files, edits)?;
+        let mut subjects = subjects(files)?;
         if let Some(baseline) = baseline {
             let labels: Vec<&str> = subjects.iter().map(|subject| &*subject.label).collect();
             let Some(at) = labels.iter().position(|label| label == baseline) else {
@@ -85,11 +85,13 @@ impl Comparison {
             return Err(error.hint("name several files, or give the scenario `[[variant]]` tables"));
         }
         let named = |subject: Subject| {
-            let Subject { label, file, edits } = subject;
+            let Subject { label, file, variant } = subject;
             let text = file.display().to_string();
             let span = 0..text.len();
             let source = Arc::new(Source { name: "the command line".to_owned(), text });
-            Run::plain(label, &file, At { source, span }, seeds.list().to_vec(), edits)
+            let options: Vec<Edit> = edits.iter().map(|edit| option(edit)).collect();
+            let (at, seeds) = (At { source, span }, seeds.list().to_vec());
+            Run::plain(label, &file, at, seeds, options).with_variant(variant)
         };
         let runs = subjects.into_iter().map(named).collect();
         let figure = figure(runs);
@@ -168,21 +170,16 @@ impl Comparison {
 }
 
 /// The scenarios and variants in `files`, each with a label of its own.
-fn subjects(files: &[PathBuf], edits: &[String]) -> Checked<Vec<Subject>> {
-    let options: Vec<Edit> = edits.iter().map(|edit| option(edit)).collect();
+fn subjects(files: &[PathBuf]) -> Checked<Vec<Subject>> {
     let mut subjects: Vec<Subject> = Vec::new();
     for file in files {
         let (name, variants) = Scenario::name_and_variants(file)?;
-        let mut add = |label: &str, own: &[Edit]| {
-            let edits = own.iter().chain(&options).cloned().collect();
-            subjects.push(Subject { label: label.to_owned(), file: file.clone(), edits });
-        };
-        if variants.is_empty() {
-            add(&name, &[]);
-        }
-        variants.iter().for_each(|variant: &Variant| add(variant.name(), variant.edits()));
+        let alone = variants.is_empty().then_some((name, None));
+        let named = variants.into_iter().map(|variant| (variant.name().to_owned(), Some(variant)));
+        let all = alone.into_iter().chain(named);
+        subjects.extend(all.map(|(label, variant)| Subject { label, file: file.clone(), variant }));
     }
-    // Two of one name are told apart by their files, two of one file by numbers.
+    // Where names are equal, files are added, and where these are equal, numbers.
     let again = |subjects: &[Subject]| -> Vec<bool> {
         let count = |label: &str| subjects.iter().filter(|other| other.label == label).count();
         subjects.iter().map(|subject| count(&subject.label) > 1).collect()
@@ -256,7 +253,7 @@ impl Measured<'_> {
         self.values.iter().flat_map(BTreeMap::values).any(|value| *value != 0.0)
     }
 
-    /// One of so many `sentences` for each run but the first.
+    /// A difference for each run but the first, of `sentences` in all.
     fn compared(&self, sentences: u32) -> Compared {
         let first = &self.values[0];
         let difference =

@@ -1,7 +1,7 @@
 //! A job of a plan in a directory of its own: a scenario with a seed, run once. Its directory is
 //! complete or not there, so that a plan that was interrupted goes on where it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -60,10 +60,20 @@ impl Finished {
     }
 }
 
+/// What a job is.
+pub struct About<'j> {
+    /// Its seed.
+    pub seed: u64,
+    /// The name of each axis, and where the job is on it.
+    pub axes: Vec<(&'j str, &'j str)>,
+    /// The command that repeats it alone.
+    pub command: String,
+}
+
 /// What became of a job.
 pub enum JobEnd {
     /// It was run.
-    Finished(Finished),
+    Finished(Box<Finished>),
     /// It failed, and why.
     Failed(String),
     /// It was not run.
@@ -102,15 +112,14 @@ impl<'p> Jobs<'p> {
         self.plan.job(number).map(label).unwrap_or_default()
     }
 
-    /// The seed of the job of this number, the values of its axes, and the command that repeats it
-    /// alone.
+    /// What the job of this number is.
     #[must_use]
-    pub fn about(&self, number: usize) -> Option<(u64, Vec<(&str, &str)>, String)> {
+    pub fn about(&self, number: usize) -> Option<About<'_>> {
         let job = self.plan.job(number)?;
-        let mut at = job.run.values(&job.point);
+        let mut axes = job.run.values(&job.point);
         // Of a comparison: the runs themselves.
-        at.extend(at.is_empty().then(|| (VARIANT, job.run.id.as_str())));
-        Some((job.seed, at, job.command()))
+        axes.extend(axes.is_empty().then_some((VARIANT, job.run.id.as_str())));
+        Some(About { seed: job.seed, axes, command: job.command() })
     }
 
     /// The name of the directory of the job of this number.
@@ -128,8 +137,8 @@ impl<'p> Jobs<'p> {
 
     /// What the job of this number has left, if it was run.
     #[must_use]
-    pub fn finished(&self, number: usize) -> Option<Finished> {
-        self.finished_in(&self.dir(number))
+    pub fn finished(&self, number: usize) -> Option<Box<Finished>> {
+        self.finished_in(&self.dir(number)).map(Box::new)
     }
 
     fn finished_in(&self, dir: &Path) -> Option<Finished> {
@@ -141,8 +150,11 @@ impl<'p> Jobs<'p> {
     /// are of each.
     #[must_use]
     pub fn of_other_engines(&self) -> BTreeMap<u32, usize> {
+        let own: BTreeSet<String> = (0..self.count()).map(|number| self.name(number)).collect();
         let mut versions = BTreeMap::new();
-        for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+        let entries = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let is_own = |name: &str| own.contains(name);
+        for entry in entries.filter(|e| !e.file_name().to_str().is_some_and(is_own)) {
             let manifest = Manifest::read(&entry.path().join("manifest.json")).ok();
             let engine = manifest.map(|manifest| manifest.versions.engine);
             if let Some(engine) = engine.filter(|engine| *engine != ENGINE_VERSION) {
@@ -152,8 +164,8 @@ impl<'p> Jobs<'p> {
         versions
     }
 
-    /// Run the job of this number with so many threads, unless that was done. Where another process
-    /// is running it, that is waited for.
+    /// Run the job of this number with `threads` threads, unless that was done. Where another
+    /// process is running it, that is waited for.
     ///
     /// # Errors
     /// There is no such job, it fails, or its directory cannot be written.

@@ -3,7 +3,8 @@
 //! The way of a study through this crate: [`Study::load`] reads its files (`figure` with `run`,
 //! `row` and `formula`), [`Plan`] says which runs that takes, [`reproduce()`] runs them and judges
 //! every row (`metric`, `probe`, `judge`, `reads`, `rounds`, `phases`), and [`Record`] knows what
-//! was found before. A [`Sweep`] is a scenario's own sweep, run by the same code.
+//! was found before. A [`Sweep`] is a scenario's own sweep, a [`Comparison`] sets scenarios beside
+//! each other; both are run by the same code, as [`Jobs`] in directories (`docs/sweeps.md`).
 //!
 //! Deliberately absent: numbers of any publication, which stand in `studies/`; terminals; HTML.
 
@@ -30,7 +31,7 @@ mod sweep;
 mod variant;
 
 pub use comparison::{Comparison, What};
-pub use job::{Finished, JobEnd, Jobs};
+pub use job::{About, Finished, JobEnd, Jobs};
 pub use plan::Plan;
 pub use record::{Left, Record};
 pub use reproduce::{Engine, Options, Outcome, RunJobs, Seeding, Step, run};

@@ -42,7 +42,7 @@ pub enum Seeding {
 
 /// What runs the jobs of a plan. No effect on results.
 pub enum Engine<'e> {
-    /// So many threads of this process, several runs at once.
+    /// A number of threads of this process, several runs at once.
     Threads(u32),
     /// Something else, which is given the numbers of jobs, and says what became of each.
     Jobs(&'e RunJobs<'e>),
@@ -180,7 +180,7 @@ struct Runner<'p> {
 }
 
 enum Runs<'p> {
-    /// Here, each run with so many threads: a single one has all for itself.
+    /// Here, each run with a number of threads: a single one has all for itself.
     Here(rayon::ThreadPool, u32),
     Jobs(&'p RunJobs<'p>),
 }

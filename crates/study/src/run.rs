@@ -21,7 +21,8 @@ pub(crate) struct Run {
     pub(crate) seeds: Vec<u64>,
     pub(crate) sets: Vec<Edit>,
     pub(crate) axes: Vec<Axis>,
-    /// The values of the axis [`VARIANT`], which is the first one, if there is one.
+    /// The values of the axis [`VARIANT`], which is the first one, if there is one; else the only
+    /// one that is run, if there is one.
     variants: Vec<Variant>,
     pub(crate) probe: Option<&'static Probe>,
     pub(crate) quick: Option<Part>,
@@ -142,6 +143,12 @@ impl Run {
         Ok(Self { axes, variants, ..Self::plain(id, file, at, seeds, sets) })
     }
 
+    /// The same of `variant`, if there is one.
+    pub(crate) fn with_variant(mut self, variant: Option<Variant>) -> Self {
+        self.variants.extend(variant);
+        self
+    }
+
     /// The scenario `file` with the edits `sets`, without a sweep. `at` is where it is named.
     pub(crate) fn plain(id: String, file: &Path, at: At, seeds: Vec<u64>, sets: Vec<Edit>) -> Self {
         Self {
@@ -214,8 +221,7 @@ impl Run {
             let filled = values.fold(set.clone(), |text, (name, value)| text.replace(&name, value));
             (filled, at.clone())
         };
-        let variant = self.variants.get(point.first().copied().unwrap_or(usize::MAX));
-        let of_variant = variant.into_iter().flat_map(Variant::edits).cloned();
+        let of_variant = self.variant(point).into_iter().flat_map(Variant::edits).cloned();
         of_variant.chain(self.sets.iter().chain(shorter).map(fill)).collect()
     }
 
@@ -237,11 +243,18 @@ impl Run {
                 None if error.location().is_none() => Some(&self.scenario_at),
                 None => None,
             };
-            match at {
-                Some(at) => error.moved_to(at, "here"),
-                None => error,
+            match (at, self.variant(point)) {
+                (Some(at), _) => error.moved_to(at, "here"),
+                (None, Some(variant)) => error.remark(&format!("in `{}`", variant.name())),
+                (None, None) => error,
             }
         })
+    }
+
+    /// The variant of the scenario that is run at `point`.
+    fn variant(&self, point: &Point) -> Option<&Variant> {
+        let of_axis = self.axes.first().is_some_and(|axis| axis.name == VARIANT);
+        self.variants.get(if of_axis { *point.first()? } else { 0 })
     }
 
     /// The names of the scenario's traffic tables, as formulas write them. `None` if it cannot be

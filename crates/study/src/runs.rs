@@ -15,7 +15,8 @@ use crate::run::{Axis, VARIANT};
 /// Numbers of a run that are no results of it.
 const NO_METRICS: [&str; 2] = ["seed", "schema"];
 
-/// A row for each run of the only figure of the plan of `jobs`, with its metrics and the values of `formulas`.
+/// A row for each run of the only figure of the plan of `jobs`, with its metrics and the values of
+/// `formulas`.
 pub(crate) fn table(
     jobs: &Jobs<'_>,
     judge: &Judge<'_>,
@@ -25,7 +26,11 @@ pub(crate) fn table(
     let is_number = |axis: &&Axis| axis.values.iter().all(|value| value.number.is_some());
     let (numbers, texts): (Vec<&Axis>, Vec<&Axis>) = axes.iter().partition(is_number);
     let names = |axes: &[&Axis]| axes.iter().map(|axis| axis.name.clone()).collect::<Vec<_>>();
-    let plain = metrics_of(judge.ran, formulas);
+    let mut formulas = formulas.to_vec();
+    // A column has a name of its own.
+    formulas.sort_by(|a, b| a.text.cmp(&b.text));
+    formulas.dedup_by(|a, b| a.text == b.text);
+    let plain = metrics_of(judge.ran, &formulas);
     let all = formulas.iter().map(|formula| formula.text.clone()).chain(plain.iter().cloned());
     let mut table =
         RunTable { texts: names(&texts), numbers: names(&numbers), metrics: all.collect() };

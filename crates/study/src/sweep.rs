@@ -27,8 +27,8 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Read the scenario `file` with the `--set` edits `edits`, which every run has; `seeds` replace
-    /// those of the file.
+    /// Read the scenario `file` with the `--set` edits `edits`, which every run has; `seeds`
+    /// replace those of the file.
     ///
     /// # Errors
     /// There is no table `[sweep]`, or the first thing that is wrong in it.

@@ -448,3 +448,37 @@ fn changed(file: &str, before: &str, text: &str) -> String {
     // The manifest holds the absolute path, which is another in every test.
     said.lines().filter(|line| !line.contains("file = ")).collect::<Vec<_>>().join("\n")
 }
+
+/// What `trimline explain` says to a message that is not there, or has no end.
+#[test]
+fn nothing_to_explain() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("x.toml"), GOOD).unwrap();
+    let said: Vec<String> = [
+        &["3:99999999"][..],
+        &["16:0"],
+        &["3"],
+        &["10:450", "--set", "measure.to=2100us", "--set", "measure.limit=2100us"],
+        &["max", "--set", "measure.to=1001us", "--set", "measure.limit=1001us"],
+    ]
+    .into_iter()
+    .map(|args| {
+        let args = [&["explain", "x.toml"], args].concat();
+        let output = trimline(dir.path(), &args);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    })
+    .collect();
+    insta::assert_snapshot!("nothing_to_explain", said.join("\n"));
+}
+
+/// `--trace flows` of no message.
+#[test]
+fn a_trace_of_no_message() {
+    let said: Vec<String> = ["flows", "flows@3", "flow@3:0"]
+        .into_iter()
+        .map(|kind| refused_with(GOOD, &[], &["--trace", kind]))
+        .collect();
+    insta::assert_snapshot!("a_trace_of_no_message", said.join("\n"));
+}

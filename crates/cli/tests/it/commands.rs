@@ -30,6 +30,33 @@ fn files(dir: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_first_scenario_is_written_once_and_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = trimline(dir.path(), &["init", "my.toml", "--transport", "dctcp"]);
+    assert!(text(&said.stdout).contains("trimline run my.toml"), "{said:?}");
+    let scenario = std::fs::read_to_string(dir.path().join("my.toml")).unwrap();
+    assert!(scenario.contains("rule = \"dctcp\"") && scenario.contains("leaf-spine"), "{scenario}");
+    trimline(dir.path(), &["run", "my.toml"]);
+    let mut again = Command::cargo_bin("trimline").unwrap();
+    let again = again.current_dir(dir.path()).args(["init", "my.toml"]).output().unwrap();
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
+    assert!(text(&again.stderr).contains("it is there already"), "{again:?}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("my.toml")).unwrap(), scenario);
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = text(&trimline(dir.path(), &["completions", "bash"]).stdout);
+    trimline(dir.path(), &["man", "pages"]);
+    for command in ["run", "sweep", "testbed", "init"] {
+        assert!(script.contains(&format!("trimline__subcmd__{command}")), "{command}");
+        let page = dir.path().join(format!("pages/trimline-{command}.1"));
+        assert!(std::fs::read_to_string(page).unwrap().contains(".TH"), "{command}");
+    }
+}
+
+#[test]
 fn run_leaves_its_files_and_says_where() {
     let dir = tempfile::tempdir().unwrap();
     let output = trimline(dir.path(), &["run", &scenario("first.toml"), "--seed", "5"]);
@@ -72,6 +99,33 @@ fn the_manifest_s_command_and_the_manifest_itself_repeat_the_run() {
     for file in ["packets.pcapng", "hops.pcapng", "trace.perfetto.json", "queues.parquet"] {
         assert!(written.iter().any(|name| name == file), "{file} in {written:?}");
     }
+}
+
+/// What a line of a life says, in picoseconds: the number before " us".
+fn picoseconds(line: &str) -> u64 {
+    let number = line.split(" us").next().unwrap().rsplit(' ').next().unwrap();
+    number.replace('.', "").parse().unwrap_or_else(|e| panic!("{line:?}: {e}"))
+}
+
+#[test]
+fn a_life_is_that_of_the_run_and_its_causes_sum_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, short) = (scenario("first.toml"), ["--set", "measure.to=2ms"]);
+    let run = ["run", &file, "--out", "run", "--set", "measure.life=true"];
+    let run = trimline(dir.path(), &[&run[..], &short].concat());
+    assert!(run.status.success(), "{run:?}");
+    assert!(dir.path().join("run/life.parquet").exists());
+    let page = std::fs::read_to_string(dir.path().join("run/report.html")).unwrap();
+    assert!(page.contains("Where the time went"));
+
+    let of_run = trimline(dir.path(), &["explain", "run"]);
+    let of_file = trimline(dir.path(), &[&["explain", &file, "max"][..], &short].concat());
+    let (of_run, of_file) = (text(&of_run.stdout), text(&of_file.stdout));
+    assert!(of_run.starts_with("message ") && of_run == of_file, "{of_run}\n{of_file}");
+    let sums: Vec<&str> = of_run.split("\n\n").last().unwrap().lines().collect();
+    let (fct, causes) = sums.split_last().unwrap();
+    assert!(fct.starts_with("completion time") && causes.len() > 3, "{of_run}");
+    assert_eq!(picoseconds(fct), causes.iter().map(|line| picoseconds(line)).sum::<u64>());
 }
 
 #[test]

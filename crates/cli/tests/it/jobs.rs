@@ -350,7 +350,7 @@ fn on_a_full_disk_the_results_of_other_jobs_stay() {
 fn two_sweeps_at_once_share_their_jobs() {
     let dir = with_sweep();
     let args = ["sweep", "x.toml", "--out", "o"];
-    // One of the second's jobs is in the hands of another process.
+    // Jobs that this process runs, the sweep waits for.
     let mut other =
         start(dir.path(), &[&args[..], &["--job", "0,1,2,3,4,5,6,7,8,9,10,11"]].concat());
     let here = trimline(dir.path(), &args);

@@ -4,6 +4,7 @@ mod bad_input;
 mod bench;
 mod check;
 mod commands;
+mod comparison;
 mod jobs;
 mod licences;
 mod nic_size;

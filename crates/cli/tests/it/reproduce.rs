@@ -220,6 +220,25 @@ fn rows_that_take_a_missing_tool_are_skipped() {
     assert!(text(&output.stderr).contains("did you mean `verilator`"), "{output:?}");
 }
 
+/// In an empty directory: those that the program carries, and commands that repeat their runs.
+#[test]
+fn studies_that_come_with_the_program_need_no_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let listed = trimline(&dir, &["list", "studies"]);
+    assert!(text(&listed.stdout).contains("nanotransport"), "{listed:?}");
+    let args = ["reproduce", "mmptcp/stall", "--quick", "--out", "stall"];
+    let output = trimline(&dir, &args);
+    assert!(output.status.success(), "{output:?}");
+    let results = std::fs::read_to_string(dir.path().join("stall/results.json")).unwrap();
+    let file = "out/shipped/studies/mmptcp/";
+    assert!(results.contains(&format!("trimline run {file}")), "{results}");
+    let record = trimline(&dir, &["reproduce", "mmptcp/stall", "--quick", "--record"]);
+    assert_eq!(record.status.code(), Some(2), "{record:?}");
+    assert!(text(&record.stderr).contains("recorded in ./studies/mmptcp"), "{record:?}");
+    let unknown = trimline(&dir, &["reproduce", "stall"]);
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+}
+
 #[test]
 fn scores_of_studies_are_lines_and_a_page() {
     let dir = studies(good);
@@ -276,6 +295,4 @@ fn studies_are_listed() {
     let dir = studies(good);
     let output = trimline(&dir, &["list", "studies"]);
     assert_eq!(text(&output.stdout), "tiny  A tiny study\n");
-    let output = trimline(&tempfile::tempdir().unwrap(), &["list", "studies"]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
 }

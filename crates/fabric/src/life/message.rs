@@ -180,6 +180,11 @@ impl Message {
         self.sender.sent = Some(Activity { at: end, path, paused });
     }
 
+    /// It has done so, where classes have been `paused` for so long.
+    pub(super) fn depart(&mut self, paused: [Dur; 8]) {
+        self.sender.sent.iter_mut().for_each(|sent| sent.paused = paused);
+    }
+
     /// What was dropped of the bytes that leave now. It stays while more of it is to be sent.
     fn take_lost(&mut self, departure: &Departure) -> Option<Lost> {
         let Departure { carried, control, .. } = *departure;
@@ -210,8 +215,8 @@ impl Message {
     }
 }
 
-/// The path from `base` on to `departure`. The host's port, pauses of it, and what is left is due to
-/// `cause`.
+/// The path from `base` on to `departure`: first what is due to `cause`, then the host's port, and
+/// then pauses of it.
 fn wait(base: &Activity, departure: &Departure, cause: Cause) -> Path {
     let Departure { host, now, carried, busy, .. } = *departure;
     let mut path = base.path.clone();

@@ -225,8 +225,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     several(("life_us.mean", &CAUSE_NAMES), "mean time:", Us, (&CAUSE_NAMES, IfNotZero),
         "how much of the completion time of measured messages went on each cause, with \
          `measure.life`: together the mean completion time. [What each cause is](explain.md)"),
-    several(("life_us.slowest", &CAUSE_NAMES), "slowest 1 %:", Us, (&CAUSE_NAMES, IfNotZero),
-        "the same of the slowest hundredth: the messages that took no less than the 99th \
+    several(("life_us.tail", &CAUSE_NAMES), "p99 and above:", Us, (&CAUSE_NAMES, IfNotZero),
+        "the same of the tail: the messages that took no less than the 99th \
          percentile"),
     filed("traffic.NAME", "", Text,
         "`messages`, `deadlines`, `fct_us`, `slowdown`, `last_completion_us`, `goodput_gbps`, \

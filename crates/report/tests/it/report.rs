@@ -5,6 +5,10 @@ use crate::fixture;
 use std::path::PathBuf;
 
 use fixture::Run;
+use metrics::{
+    COMPARISON_SCHEMA, Compared, ComparisonResults, Difference, Estimate, OutputDir, Setting,
+    SizeCompared,
+};
 use trimline_report::{render, render_comparison};
 
 const WEB_SEARCH: Run =
@@ -229,4 +233,63 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
     assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
     std::fs::write(dir.path().join("study.json"), "{}").unwrap();
     assert!(render(dir.path()).unwrap_err().to_string().contains("study.json"));
+}
+
+/// A name is no markup.
+#[test]
+fn a_comparison_over_seeds_has_sentences_tables_and_a_plot() {
+    let estimate = |mean| Some(Estimate { mean, interval: Some(0.5), seeds: 5 });
+    let differences = [-3.0, -3.5, -2.5];
+    let compared = Compared {
+        metric: "fct_us.p99".to_owned(),
+        values: vec![estimate(10.0), estimate(7.0), None],
+        differences: vec![Difference::of(&differences, 2), Difference::of(&[], 2)],
+    };
+    let size = |from_bytes, to_bytes| SizeCompared {
+        from_bytes,
+        to_bytes,
+        p50: vec![estimate(1.0), estimate(2.0), None],
+        p99: vec![estimate(4.0), estimate(5.0), None],
+        p99_less_first: vec![estimate(1.0), None],
+    };
+    let values = ["8 packets", "100 packets"].map(|value| Some(value.to_owned()));
+    let capacity = Setting {
+        path: "queue.capacity".to_owned(),
+        values: values.into_iter().chain([None]).collect(),
+    };
+    let results = ComparisonResults {
+        schema: COMPARISON_SCHEMA,
+        engine: 7,
+        command: "trimline compare x.toml --seeds 1-5".to_owned(),
+        labels: ["NDP", "HPCC", "<b>"].map(str::to_owned).to_vec(),
+        repeat: vec!["trimline run x.toml --seed 1".to_owned()],
+        seeds: 5,
+        metrics: vec![compared],
+        sentences: 2,
+        by_size: vec![size(0, Some(10_000)), size(10_000, None)],
+        settings: vec![capacity],
+        warnings: vec!["NDP, 1 of 5 seeds: made up".to_owned()],
+        same_messages: false,
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let out = OutputDir::create(dir.path()).unwrap();
+    results.write(&out).unwrap();
+    out.commit().unwrap();
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    let parts = [
+        "HPCC's completion time p99 (µs) is lower than NDP's: yes, by 3.00 ± ",
+        "&lt;b&gt;'s completion time p99 (µs) is lower than NDP's: unknown",
+        "2 comparisons: with 95 %",
+        "traffic: not the same with each seed",
+        "7.00 ± 0.500",
+        "&lt; 10 KB",
+        "100 packets",
+        "NDP, 1 of 5 seeds: made up",
+        "trimline compare x.toml --seeds 1-5",
+    ];
+    for part in parts {
+        assert!(page.contains(part), "{part:?} is missing");
+    }
+    assert_eq!(plots(&page), 1);
 }

@@ -1,8 +1,8 @@
 //! `measure.life`: where the time of messages went sums up to their completion times, and following
 //! them changes nothing.
 //!
-//! `TRIMLINE_SWARM=1000` draws a thousand scenarios, `TRIMLINE_LIFE=100000` sends a hundred thousand
-//! messages by each transport.
+//! `TRIMLINE_SWARM=1000` draws a thousand scenarios, `TRIMLINE_LIFE=100000` sends a hundred
+//! thousand messages by each transport.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -129,7 +129,8 @@ const TRANSPORTS: [(&str, &str, &str, &str); 10] = [
 const SHORT_QUEUES: &str = "kind = \"drop-tail\"\ncapacity = \"30 packets\"";
 const MARKING: &str =
     "kind = \"drop-tail\"\ncapacity = \"60 packets\"\necn_threshold = \"20 packets\"";
-const PRIORITIES: &str = "kind = \"priority\"\nclass = [\
+/// A queue for each of Homa's priorities.
+pub(crate) const PRIORITIES: &str = "kind = \"priority\"\nclass = [\
     { class = 0, kind = \"drop-tail\", capacity = \"60KB\" }, \
     { class = 1, kind = \"drop-tail\", capacity = \"60KB\" }, \
     { class = 2, kind = \"drop-tail\", capacity = \"60KB\" }, \
@@ -150,7 +151,7 @@ const DCTCP: &str = "kind = \"tcp\"\nrule = \"dctcp\"\nrecovery = \"sack\"\necn 
     preset = \"linux-datacenter\"\nmss = \"1460B\"\nrto_initial = \"2ms\"\nrto_min = \"1ms\"";
 const MPTCP: &str = "kind = \"mptcp\"\nphases = \"multipath\"\npreset = \"linux\"\n\
     mss = \"1460B\"\nrto_initial = \"2ms\"\nrto_min = \"1ms\"";
-const HOMA: &str = "kind = \"homa\"\npreset = \"paper\"\nworkload = \"homa-w1\"\n\
+pub(crate) const HOMA: &str = "kind = \"homa\"\npreset = \"paper\"\nworkload = \"homa-w1\"\n\
     unscheduled_priorities = 7";
 const DCQCN: &str = "kind = \"rdma\"\nrule = \"dcqcn\"\npreset = \"paper\"\npayload = \"1000B\"";
 const TIMELY: &str = "kind = \"rdma\"\nrule = \"timely\"\npreset = \"paper\"\n\
