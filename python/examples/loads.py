@@ -102,8 +102,11 @@ def main(page: Path) -> None:
     for name, load in points:
         of_seeds = [next(results) for _ in SEEDS]
         rows[name].append(interval([result.summary["slowdown"]["p99"] for result in of_seeds]))
+        warnings = {warning for result in of_seeds for warning in result.warnings}
         average, half = rows[name][-1]
         print(f"{name:6} at {load:.0%}: p99 slowdown {average:6.2f} +- {half:.2f}")
+        for warning in sorted(warnings):
+            print(f"       {warning}")
     plot(rows, page)
 
 

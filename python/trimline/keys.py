@@ -1450,6 +1450,9 @@ _Measure = TypedDict(
 class Measure(_Measure, total=False):
     """The table `[measure]`."""
 
+    life: bool
+    """Find out where the time of each message went (docs/explain.md): `life_us` in summary.json,
+    `life.parquet`. The run then uses one thread. Changes no other result."""
     limit: str
     """The run ends here at the latest (at least `to` (or `from`))."""
     max_in_flight: int
@@ -2107,6 +2110,16 @@ Topology = Union[
 ]
 
 
+class Variant(TypedDict, total=False):
+    """The table `[variant]`."""
+
+    name: str
+    """What tables and pages call it (not empty, and that of no other variant)."""
+    set: dict[str, Any]
+    """Edits as for `--set`: a path in quotes, or a table. One with a `kind` replaces the
+    scenario's whole, of another the keys that it has are set (not `seed`)."""
+
+
 class Scenario(TypedDict, total=False):
     """A scenario: one experiment."""
 
@@ -2121,4 +2134,5 @@ class Scenario(TypedDict, total=False):
     topology: Topology
     traffic: Union[Traffic, Sequence[Traffic]]
     transport: Union[Transport, Sequence[Transport]]
+    variant: Union[Variant, Sequence[Variant]]
     sweep: dict[str, Any]

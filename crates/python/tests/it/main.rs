@@ -53,6 +53,6 @@ fn the_package_does_what_its_tests_say() {
 
 #[test]
 fn its_types_are_right() {
-    let cache = std::env::temp_dir().join("trimline-mypy");
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mypy");
     run(&["mypy", "--cache-dir", cache.to_str().unwrap()]);
 }
