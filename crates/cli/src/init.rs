@@ -229,7 +229,8 @@ fn scenario(file: &Path, answers: &[&Answer]) -> String {
 }
 
 impl Question {
-    /// The answer called `asked`; otherwise who sits at the terminal is asked, or it is the default.
+    /// The answer called `asked`; otherwise who sits at the terminal is asked, or it is the
+    /// default.
     fn answer(&self, asked: Option<&str>) -> Result<&Answer, Diagnostic> {
         if let Some(name) = asked {
             return self.named(name);
