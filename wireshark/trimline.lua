@@ -98,7 +98,7 @@ end
 
 local by_number = DissectorTable.get("ip.proto")
 -- What the shim finds a transport by: the same numbers.
-local transports = {}
+local transports = { [6] = Dissector.get("tcp") }
 
 local function register(number_of, proto)
   by_number:add(number_of, proto)
@@ -353,7 +353,7 @@ end
 
 -- The shim of real hosts, after UDP (crates/wire/src/shim.rs).
 do
-  local LEN, VERSION = 88, 2
+  local LEN, TAGS, VERSION = 88, 32, 2
   local list = {
     field("version", "Version", 4, 1),
     field("proto", "Transport protocol", 5, 1),
@@ -368,6 +368,7 @@ do
     field("path", "Path", 16, 4),
     field("wire_len", "Length on a simulated wire", 20, 2),
     field("hdr_len", "Length of the transport header", 22, 1),
+    field("tags_len", "Bytes of tags", 23, 1),
     field("message", "Message", 24, 8),
     field("offset", "Offset", 32, 8),
     field("span", "Span", 40, 4),
@@ -380,20 +381,28 @@ do
     field("header_check", "Check of the headers", 80, 4, "hex"),
     field("payload_check", "Check of the payload", 84, 4, "hex"),
   }
-  local shim, fields_alone = protocol("shim", "Trimline", LEN, { list }, function(bytes)
+  local tags = {
+    field("header_tag", "Tag of the headers, first half", 88, 8, "hex"),
+    field("payload_tag", "Tag of the payload, first half", 104, 8, "hex"),
+  }
+  local shim, fields_alone = protocol("shim", "Trimline", LEN, { list, tags }, function(bytes)
+    if number(bytes, 23, 1) == TAGS then
+      return { list, tags }, "message " .. wide(bytes, 24), LEN + TAGS
+    end
     return { list }, "message " .. wide(bytes, 24)
   end)
   function shim.dissector(bytes, packet, tree)
-    local header = bytes:len() >= LEN and number(bytes, 22, 1) or 0
-    local length = math.min(LEN, bytes:len())
+    local start = LEN + number(bytes, 23, 1)
+    local header = bytes:len() >= start and number(bytes, 22, 1) or 0
+    local length = math.min(start, bytes:len())
     fields_alone(bytes(0, length):tvb(), packet, tree)
-    if bytes:len() >= LEN + header and header > 0 then
+    if bytes:len() >= start + header and header > 0 then
       local transport = transports[number(bytes, 5, 1)]
       local call = transport or Dissector.get("data")
-      call:call(bytes(LEN, header):tvb(), packet, tree)
+      call:call(bytes(start, header):tvb(), packet, tree)
     end
-    if bytes:len() > LEN + header then
-      Dissector.get("data"):call(bytes(LEN + header):tvb(), packet, tree)
+    if bytes:len() > start + header then
+      Dissector.get("data"):call(bytes(start + header):tvb(), packet, tree)
     end
     return bytes:len()
   end

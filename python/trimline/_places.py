@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import re
 import sys
 from dataclasses import dataclass, field
 from typing import Optional
@@ -44,7 +45,8 @@ class _Source:
     def __init__(self, text: str) -> None:
         self.text = text
         self.starts = [0]
-        for line in text.splitlines(keepends=True):
+        # As the parser counts lines: form feeds, say, end none.
+        for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text):
             self.starts.append(self.starts[-1] + len(line.encode()))
 
     def place(self, file: str, name: str, line: int) -> Place:

@@ -87,10 +87,10 @@ def run_many(
     results: list[Union[Result, Exception, None]] = [None] * len(ready)
     with _Bar(progress, len(ready)) as bar, ThreadPoolExecutor(workers) as pool:
         running: dict[Future[Result], int] = {}
-        for n, scenario in enumerate(ready):
-            job = _Job(scenario, place, 1, (), stop, None)
-            running[pool.submit(job.run, None)] = n
         try:
+            for n, scenario in enumerate(ready):
+                job = _Job(scenario, place, 1, (), stop, None)
+                running[pool.submit(job.run, None)] = n
             for done in _as_completed(running):
                 error = done.exception()
                 if error is None:

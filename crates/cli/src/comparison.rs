@@ -50,13 +50,14 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
 
 /// The arguments that this comparison comes from, but those that say where and how it is run.
 fn command(args: &args::Compare, seeds: &Seeds) -> Vec<String> {
+    // With `=`, as values may begin with a dash.
+    let option = |name: &'static str| move |value: &String| format!("{name}={value}");
     let mut words = vec!["compare".to_owned()];
     words.extend(args.files.iter().map(|file| file.display().to_string()));
-    let option = |name: &'static str| move |value: &String| [name.to_owned(), value.clone()];
-    words.extend(args.edits.sets.iter().flat_map(option("--set")));
-    words.extend(["--seeds".to_owned(), seeds.to_string()]);
-    words.extend(args.metrics.iter().flat_map(option("--metric")));
-    words.extend(args.baseline.iter().flat_map(option("--baseline")));
+    words.extend(args.edits.sets.iter().map(option("--set")));
+    words.push(format!("--seeds={seeds}"));
+    words.extend(args.metrics.iter().map(option("--metric")));
+    words.extend(args.baseline.iter().map(option("--baseline")));
     words
 }
 

@@ -220,10 +220,10 @@ fn scenario(file: &Path, answers: &[&Answer]) -> String {
         answers.iter().map(|a| format!("# {}: {}\n", a.name, a.about)).collect();
     let parts: Vec<&str> = answers.iter().map(|answer| answer.text).collect();
     format!(
-        "{}# Every key: docs/scenario-reference.md, or `trimline list keys`.\nname = {:?}\n\
+        "{}# Every key: docs/scenario-reference.md, or `trimline list keys`.\nname = {}\n\
          seed = 1                    # of every draw: the same seed, the same result\n\n{}",
         about.concat(),
-        name,
+        serde_json::Value::from(&*name),
         parts.join("\n")
     )
 }

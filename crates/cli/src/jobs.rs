@@ -265,8 +265,7 @@ impl<'p> Batch<'p> {
             let _ = write!(line, "{comma}{number}"); // into a text: cannot fail
         }
         let absolute = std::path::absolute(&dir).map_err(unwritable)?;
-        std::fs::write(dir.join("jobs.txt"), lines.join("\n") + "\n").map_err(unwritable)?;
-        let script = self.slurm_script(elements, &absolute).map_err(unwritable)?;
+        let script = self.slurm_script(&lines, &absolute).map_err(unwritable)?;
         std::fs::write(dir.join("array.sh"), script).map_err(unwritable)?;
         let collect = self.command.iter().cloned().chain(["--collect".to_owned()]);
         say(format_args!("{} jobs in {elements} elements of an array", left.len()))?;
@@ -274,26 +273,31 @@ impl<'p> Batch<'p> {
         say(format_args!("results: {}", command_line(collect)))
     }
 
-    /// The script of an array whose elements run the jobs in the lines of `jobs.txt` in `dir`.
-    fn slurm_script(&self, elements: usize, dir: &Path) -> std::io::Result<String> {
+    /// The script of an array whose elements run the jobs of these lines, with their outputs in `dir`.
+    /// The lines stand in it: a scheduler keeps the script, and no later one changes what is to come.
+    fn slurm_script(&self, lines: &[String], dir: &Path) -> std::io::Result<String> {
         let here = std::env::current_dir()?.display().to_string();
         let words = own_program().into_iter().chain(self.command.iter().cloned());
         let command: Vec<String> = words.map(|word| quoted(&word)).collect();
         Ok(format!(
             "#!/bin/sh\n\
-             # An element runs the jobs in its line of jobs.txt. Those that are finished are not \
-             run again.\n\
+             # An element runs the jobs in its line below. Those that are finished are not run \
+             again.\n\
              #SBATCH --job-name=trimline\n\
              #SBATCH --array=0-{}\n\
              #SBATCH --cpus-per-task=1\n\
              #SBATCH --output=\"{}/%a.log\"\n\
              cd {} || exit 1\n\
-             jobs=$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" {})\n\
+             jobs=$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" <<'JOBS'\n\
+             {}\n\
+             JOBS\n\
+             )\n\
              exec {} --job \"$jobs\"\n",
-            elements - 1,
-            dir.display(),
+            lines.len() - 1,
+            // Slurm writes an element's number for %a.
+            dir.display().to_string().replace('%', "%%"),
             quoted(&here),
-            quoted(&dir.join("jobs.txt").display().to_string()),
+            lines.join("\n"),
             command.join(" "),
         ))
     }

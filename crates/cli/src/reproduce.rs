@@ -42,15 +42,21 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     ended(&record.left(&results), &results, &dir)
 }
 
-/// Where studies are unpacked that come with the program.
-const UNPACKED: &str = "out/shipped";
+/// Where studies are unpacked that come with the program: of each other program elsewhere.
+fn unpacked() -> PathBuf {
+    Path::new("out/shipped").join(format!("{:08x}", shipped::fingerprint()))
+}
 
 /// The study of this directory, or else the one that comes with the program. That is unpacked, so
 /// that the commands in its results repeat its runs.
 fn load(args: &args::Reproduce) -> Result<Study, Error> {
     let what = args.study.as_str();
     let name = what.split('/').next().unwrap_or(what);
-    let here = Path::new(what).exists() || Path::new("studies").join(name).exists();
+    let is_one = |dir: &Path| dir.join("study.toml").is_file();
+    let path = Path::new(what);
+    let here = is_one(&Path::new("studies").join(name))
+        || is_one(path)
+        || path.parent().is_some_and(is_one);
     if here || !shipped::studies().iter().any(|(shipped, _)| *shipped == name) {
         return Ok(Study::load(what)?);
     }
@@ -59,8 +65,9 @@ fn load(args: &args::Reproduce) -> Result<Study, Error> {
         let hint = "`trimline examples DIR` writes studies to DIR/studies; then change to DIR";
         return Err(error.hint(hint).into());
     }
-    shipped::write(Path::new(UNPACKED))?;
-    let path = Path::new(UNPACKED).join("studies").join(what);
+    let dir = unpacked();
+    shipped::write(&dir)?;
+    let path = dir.join("studies").join(what);
     Ok(Study::load(&path.display().to_string())?)
 }
 

@@ -32,6 +32,14 @@ pub(crate) fn studies() -> Vec<(&'static str, String)> {
     FILES.iter().filter_map(titled).collect()
 }
 
+/// Changes with any of the files.
+pub(crate) fn fingerprint() -> u32 {
+    let all = FILES.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
+    let all: Vec<u8> = all.flatten().copied().collect();
+    // The low bits of a product are as good as any.
+    scenario::fingerprint_128(&all) as u32
+}
+
 /// `trimline examples`.
 pub(crate) fn examples(dir: &Path) -> Ended {
     write(dir)?;

@@ -630,6 +630,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
                 self.app_events.push_back(AppEvent::Acked(id));
             }
             Effect::Failed(key, why) => {
+                net.lives_mut().into_iter().for_each(|lives| lives.fail(key));
                 self.report(net, h, key, MessageEvent::Failed(why), Outcome::Failed);
                 self.app_events.push_back(AppEvent::Failed(key, why));
             }

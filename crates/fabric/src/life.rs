@@ -273,6 +273,11 @@ impl Lives {
         }
     }
 
+    /// Message `key` is given up by one of its ends.
+    pub(crate) fn fail(&mut self, key: MsgKey) {
+        self.messages.remove(&key);
+    }
+
     /// Message `key` is delivered now: where its time went, if it has been followed.
     ///
     /// # Errors

@@ -254,6 +254,13 @@ impl Link {
             counters.misaddressed += 1;
             return Ok(Received::Ignored);
         }
+        // Switches send back trimmed headers and nothing else. This host would take a control packet of
+        // its own, sent back by somebody else, for its peer's: that it is one, no switch changes.
+        let whole = !pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::CONTROL);
+        if pkt.flags.has(Flags::BOUNCED) && whole {
+            counters.malformed += 1;
+            return Ok(Received::Ignored);
+        }
         // What comes back is by this host, with the key of whom it was for.
         let Some(peer) = self.peers.get(&pkt.src).filter(|peer| peer.addr == from) else {
             counters.unknown_peer += 1;

@@ -92,6 +92,10 @@ impl Lives {
             return false;
         }
         peer.asked = None;
+        // Lives rise. Nobody can forge an answer, and this does not depend on that.
+        if self.wary && theirs < peer.life {
+            return false;
+        }
         let before = std::mem::replace(&mut peer.life, theirs);
         before != 0 && before != theirs
     }
@@ -154,7 +158,8 @@ mod tests {
         assert_eq!(judge(9, 50), Verdict::Current);
         assert_eq!(judge(9, 0), Verdict::Former, "to whom it was is not said");
         assert_eq!(judge(9, 49), Verdict::Former);
-        assert!(matches!(judge(8, 50), Verdict::Other(Some(_))));
+        let Verdict::Other(Some(number)) = judge(8, 50) else { panic!() };
+        assert!(!lives.answered(A, number, 8) && lives.of(A) == 9, "lives rise");
     }
 
     #[test]

@@ -373,7 +373,10 @@ impl<'a> Host<'a> {
                 Received::Packet(pkt, beside) => {
                     let at = self.look_at_clock();
                     if self.is_current(&pkt, &beside, at)? {
-                        self.inbox.is_over_below(pkt.src, beside.oldest);
+                        // What comes back says what of this host's is over.
+                        if !pkt.flags.has(Flags::BOUNCED) {
+                            self.inbox.is_over_below(pkt.src, beside.oldest);
+                        }
                         self.on_packet(pkt, beside.said)?;
                     }
                 }

@@ -110,6 +110,11 @@ pub enum Order {
     Unknown,
 }
 
+/// With fewer seeds than these, differences that are all the same decide nothing.
+const FEW: usize = 10;
+/// Differences are the same whose interval is at most this share of their mean.
+const SAME: f64 = 1e-9;
+
 impl Difference {
     /// That of `differences`, one for each seed, of which there are `sentences` such.
     #[must_use]
@@ -121,6 +126,10 @@ impl Difference {
         let (order, more_seeds) = match at {
             None => (Order::Unknown, None),
             Some((0.0, 0.0)) => (Order::Equal, None),
+            // An interval of no width says nothing where there are few.
+            Some((mean, half)) if half <= SAME * mean.abs() && differences.len() < FEW => {
+                (Order::Undecided, u32::try_from(FEW - differences.len()).ok())
+            }
             Some((mean, half)) if mean + half < 0.0 => (Order::Lower, None),
             Some((mean, half)) if mean - half > 0.0 => (Order::Higher, None),
             Some((mean, half)) => {
@@ -282,7 +291,7 @@ impl Difference {
             (Order::Undecided, Some(1)) => "undecided, about 1 more seed".to_owned(),
             (Order::Undecided, Some(more)) => format!("undecided, about {more} more seeds"),
             (Order::Undecided, None) => {
-                format!("undecided, more than {SEEDS_MAX} seeds: they hardly differ")
+                format!("undecided, more than {SEEDS_MAX} more seeds")
             }
             (Order::Unknown, _) => "unknown, fewer than two seeds give both a value".to_owned(),
         }

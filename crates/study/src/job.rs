@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use metrics::{FlowRow, Manifest, OutputDir, RESULT_SCHEMA, RunValues, Summary, write_flow_rows};
 use scenario::{Diagnostic, ENGINE_VERSION, Error, fingerprint_128, unwritable};
+use twox_hash::XxHash3_128;
 
 use crate::metric;
 use crate::plan::{Job, Plan};
@@ -22,12 +24,20 @@ const FLOWS: &str = "flows.parquet";
 /// How often it is looked whether another process has ended that runs the same job.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A name that a job of another scenario, with another seed, or of another version of the engine or
-/// of results would not have.
+/// The program: who changes a transport in the sources seldom thinks of a new version of the engine.
+static PROGRAM: LazyLock<String> = LazyLock::new(|| {
+    let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    format!("{} {:032x}", scenario::version(), XxHash3_128::oneshot(&bytes))
+});
+
+/// A name that a job of another scenario, with another seed, or of another program, version of the
+/// engine or of results would not have.
 fn name(scenario: u128, seed: u64) -> String {
     // The seed first: what comes last changes little of the fingerprint.
     let about = format!(
-        "seed {seed} engine {ENGINE_VERSION} results {RESULT_SCHEMA} scenario {scenario:032x}"
+        "seed {seed} engine {ENGINE_VERSION} results {RESULT_SCHEMA} program {} scenario \
+         {scenario:032x}",
+        *PROGRAM
     );
     format!("{:032x}", fingerprint_128(about.as_bytes()))
 }

@@ -13,7 +13,7 @@ use crate::reproduce::{AllRan, Ran};
 use crate::run::{Axis, VARIANT};
 
 /// Numbers of a run that are no results of it.
-const NO_METRICS: [&str; 2] = ["seed", "schema"];
+const NO_METRICS: [&str; 3] = ["seed", "schema", "wall_s"];
 
 /// A row for each run of the only figure of the plan of `jobs`, with its metrics and the values of
 /// `formulas`.

@@ -347,7 +347,7 @@ fn on_a_full_disk_the_results_of_other_jobs_stay() {
 }
 
 #[test]
-fn two_sweeps_at_once_share_their_jobs() {
+fn a_sweep_and_a_process_share_their_jobs() {
     let dir = with_sweep();
     let args = ["sweep", "x.toml", "--out", "o"];
     // Jobs that this process runs, the sweep waits for.

@@ -230,8 +230,8 @@ fn studies_that_come_with_the_program_need_no_files() {
     let output = trimline(&dir, &args);
     assert!(output.status.success(), "{output:?}");
     let results = std::fs::read_to_string(dir.path().join("stall/results.json")).unwrap();
-    let file = "out/shipped/studies/mmptcp/";
-    assert!(results.contains(&format!("trimline run {file}")), "{results}");
+    assert!(results.contains("trimline run out/shipped/"), "{results}");
+    assert!(results.contains("/studies/mmptcp/"), "{results}");
     let record = trimline(&dir, &["reproduce", "mmptcp/stall", "--quick", "--record"]);
     assert_eq!(record.status.code(), Some(2), "{record:?}");
     assert!(text(&record.stderr).contains("recorded in ./studies/mmptcp"), "{record:?}");

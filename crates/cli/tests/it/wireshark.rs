@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use metrics::{Interface, PcapngWriter};
 use units::{HostId, MsgId, Rate};
 use wire::frame::{Carrier, Ecn, FrameRepr};
-use wire::shim::{ShimRepr, seal};
+use wire::shim::{Key, ShimRepr, seal};
 use wire::{cbr, homa, mptcp, nano, ndp, pfabric, phost, roce, tcp};
 
 /// Whether there is tshark; otherwise says why a test does nothing.
@@ -370,7 +370,7 @@ fn mptcp_case() -> Case {
 }
 
 /// What a real host sends: the shim in UDP, NDP's header behind it, and payload.
-fn shim_case() -> Case {
+fn shim_case(tagged: bool) -> Case {
     let shim = ShimRepr {
         src: HostId(111),
         dst: HostId(112),
@@ -387,14 +387,14 @@ fn shim_case() -> Case {
         src_life: 120,
         dst_life: 121,
         oldest: MsgId(122),
-        tagged: false,
+        tagged,
     };
     let kind = ndp::Kind::Pull { pull: 123, pacer: 124, cumulative: 125 };
     let header = ndp::Repr { connection: 126, kind }.to_bytes();
     let mut datagram = vec![0; 200];
     let len = shim.emit(&header, 8, &mut datagram).unwrap();
     datagram.truncate(len);
-    seal(&mut datagram, None);
+    seal(&mut datagram, Some(&Key::new([1; 32])));
     let shim = [
         ("version", 2),
         ("proto", u64::from(ndp::PROTOCOL)),
@@ -406,6 +406,7 @@ fn shim_case() -> Case {
         ("path", 113),
         ("wire_len", 114),
         ("hdr_len", 24),
+        ("tags_len", if tagged { 32 } else { 0 }),
         ("message", 115),
         ("offset", 116),
         ("span", 117),
@@ -445,7 +446,7 @@ fn every_field_of_every_header_is_decoded() {
     cases.extend(pfabric_cases());
     cases.extend(roce_cases());
     cases.extend(nano_cases());
-    cases.extend([cbr_case(), mptcp_case(), shim_case()]);
+    cases.extend([cbr_case(), mptcp_case(), shim_case(false), shim_case(true)]);
 
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("packets.pcapng");

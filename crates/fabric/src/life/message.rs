@@ -139,8 +139,9 @@ impl Message {
                 heard
             }
             (None, None) => {
-                self.paced |= timed;
                 let later = sent.as_ref().zip(heard.as_ref()).is_none_or(|(s, h)| s.at >= h.at);
+                // What has been heard since then has let it leave, unless a time had to come, too.
+                self.paced = timed || self.paced && later;
                 let own = sent.as_ref().filter(|_| later || self.paced);
                 own.or(heard.as_ref())?
             }
@@ -191,9 +192,9 @@ impl Message {
         if control || self.lost.is_empty() {
             return None;
         }
-        let end = carried.offset + u64::from(carried.len);
+        let end = carried.offset.saturating_add(u64::from(carried.len));
         let (&offset, lost) = self.lost.range_mut(..end).next_back()?;
-        let lost_end = offset + u64::from(lost.len);
+        let lost_end = offset.saturating_add(u64::from(lost.len));
         if lost_end <= carried.offset {
             return None;
         }

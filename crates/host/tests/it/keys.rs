@@ -2,7 +2,7 @@
 //! repeat them, and nothing comes of it.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use endpoint::{App, AppCx, Endpoint};
@@ -16,14 +16,19 @@ const LIMIT: Dur = Dur::from_ms(20_000);
 const MESSAGES: u64 = 20;
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-struct Client(u64);
+/// Sends so many messages to its peer.
+struct Sends(HostId, u64);
 
-impl App for Client {
+impl App for Sends {
     fn on_start(&mut self, cx: &mut AppCx<'_>) {
-        for _ in 0..self.0 {
-            cx.submit(SERVER, 20_000);
+        for _ in 0..self.1 {
+            cx.submit(self.0, 20_000);
         }
     }
+}
+
+fn other(me: HostId) -> HostId {
+    if me == CLIENT { SERVER } else { CLIENT }
 }
 
 fn ndp() -> Box<dyn Endpoint> {
@@ -32,9 +37,8 @@ fn ndp() -> Box<dyn Endpoint> {
 
 /// `me`, with `key` for its only peer, which it believes to be at `peer`.
 fn config(me: HostId, peer: SocketAddr, key: Option<Key>) -> Config {
-    let other = if me == CLIENT { SERVER } else { CLIENT };
-    let keys = key.map(|key| (other, key)).into_iter().collect();
-    Config { keys, ..Config::loopback(me, AddressBook::from([(other, peer)]), 7) }
+    let keys = key.map(|key| (other(me), key)).into_iter().collect();
+    Config { keys, ..Config::loopback(me, AddressBook::from([(other(me), peer)]), 7) }
 }
 
 /// Run a host until `done`, or for `limit`; its counters and whether it was done.
@@ -45,7 +49,7 @@ fn run(
     limit: Dur,
     done: impl FnMut(&Counters) -> bool,
 ) -> (Counters, bool) {
-    let (mut app, mut content) = (Client(messages), Pattern::default());
+    let (mut app, mut content) = (Sends(other(config.me), messages), Pattern::default());
     let mut host = Host::new(config, socket, ndp(), &mut app, &mut content).unwrap();
     let was_done = host.run(limit, done).unwrap();
     (*host.counters(), was_done)
@@ -76,6 +80,33 @@ impl Between {
 
     fn for_server(&self) -> SocketAddr {
         self.to_server.local_addr().unwrap()
+    }
+
+    /// Hand on what comes, and send it back. Of every tenth packet with payload only the header goes
+    /// back, and nothing on.
+    fn send_back(&self, stop: &AtomicBool) {
+        let mut bytes = vec![0; 65_536];
+        let mut long = 0_u64;
+        while !stop.load(Ordering::Relaxed) {
+            let ways = [
+                (&self.to_client, self.client, &self.to_server, self.server),
+                (&self.to_server, self.server, &self.to_client, self.client),
+            ];
+            for (from, source, to, destination) in ways {
+                while let Ok(len) = from.recv(&mut bytes) {
+                    let mut copy = bytes[..len].to_vec();
+                    long += u64::from(len > 1_000);
+                    if len > 1_000 && long.is_multiple_of(10) {
+                        let left = wire::shim::trim(&mut copy, 64);
+                        copy.truncate(left);
+                    } else {
+                        to.send_to(&bytes[..len], destination).unwrap();
+                    }
+                    wire::shim::bounce(&mut copy);
+                    from.send_to(&copy, source).unwrap();
+                }
+            }
+        }
     }
 
     /// Hand on what comes, as `change` leaves it, until `stop`. All that the client sent, as it
@@ -149,7 +180,7 @@ fn what_is_changed_is_not_delivered() {
     let between = Between::new(client.local_addr().unwrap(), server.local_addr().unwrap());
     let key = || Some(Key::new([2; 32]));
     let stop = AtomicBool::new(false);
-    let count = std::sync::atomic::AtomicU64::new(0);
+    let count = AtomicU64::new(0);
     let change = |datagram: &mut [u8]| {
         if datagram.len() > PAYLOAD + 100 && count.fetch_add(1, Ordering::Relaxed).is_multiple_of(3)
         {
@@ -161,7 +192,7 @@ fn what_is_changed_is_not_delivered() {
     std::thread::scope(|scope| {
         scope.spawn(|| between.run(&stop, change));
         let other = scope.spawn(|| {
-            let (mut app, mut content) = (Client(0), Pattern::default());
+            let (mut app, mut content) = (Sends(CLIENT, 0), Pattern::default());
             let mut host = Host::new(of_server, server, ndp(), &mut app, &mut content).unwrap();
             host.run(LIMIT, |_| stop.load(Ordering::Relaxed)).unwrap();
             let counters = *host.counters();
@@ -176,6 +207,40 @@ fn what_is_changed_is_not_delivered() {
         assert!(counters.forged > MESSAGES / 3, "{counters:?}");
         assert_eq!((counters.delivered, content.intact), (MESSAGES, MESSAGES), "{counters:?}");
     });
+}
+
+/// He returns to both what they send: control packets and whole data as they are, and now and then
+/// a header alone, as a switch does. Nobody takes his own packets for his peer's.
+#[test]
+fn what_is_sent_back_is_nobody_s_but_his_who_sent_it() {
+    for key in [Some(Key::new([7; 32])), None] {
+        let (client, server) = (bind(ANY).unwrap(), bind(ANY).unwrap());
+        let between = Between::new(client.local_addr().unwrap(), server.local_addr().unwrap());
+        let of_client = config(CLIENT, between.for_client(), key.clone());
+        let of_server = config(SERVER, between.for_server(), key);
+        let (stop, both) = (AtomicBool::new(false), AtomicU64::new(0));
+        let done = |told: &mut bool, c: &Counters| {
+            let all = c.acked == MESSAGES && c.delivered == MESSAGES;
+            both.fetch_add(u64::from(all && !*told), Ordering::Relaxed);
+            *told |= all;
+            both.load(Ordering::Relaxed) == 2
+        };
+        let counters = std::thread::scope(|scope| {
+            scope.spawn(|| between.send_back(&stop));
+            let (mut told, mut told_too) = (false, false);
+            let one = scope
+                .spawn(move || run(of_server, server, MESSAGES, LIMIT, |c| done(&mut told, c)));
+            let (counters, _) = run(of_client, client, MESSAGES, LIMIT, |c| done(&mut told_too, c));
+            let others = one.join().unwrap().0;
+            stop.store(true, Ordering::Relaxed);
+            [counters, others]
+        });
+        for counters in counters {
+            assert_eq!((counters.acked, counters.delivered), (MESSAGES, MESSAGES), "{counters:?}");
+            assert_eq!((counters.failed, counters.contradictions), (0, 0), "{counters:?}");
+            assert!(counters.malformed > 0, "{counters:?}");
+        }
+    }
 }
 
 /// Another key, or none on one side: nothing is delivered, and the message fails.
@@ -209,7 +274,7 @@ fn a_peer_that_never_answers_is_given_up() {
 #[test]
 fn a_peer_without_key_and_a_life_of_zero_are_refused() {
     let refused = |config: Config| {
-        let (mut app, mut content) = (Client(0), Pattern::default());
+        let (mut app, mut content) = (Sends(CLIENT, 0), Pattern::default());
         let host = Host::new(config, bind(ANY).unwrap(), ndp(), &mut app, &mut content);
         host.err().expect("it is refused")
     };
