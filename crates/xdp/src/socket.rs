@@ -34,6 +34,10 @@ pub const BATCH: usize = 64;
 /// to let go of a queue, and most of a second on a busy machine.
 const PATIENCE: (u32, Duration) = (2_500, Duration::from_millis(2));
 
+/// How often attaching the program is tried again. A process that this one is just starting has its
+/// files until it runs another program, so that a former program stays attached for as long.
+const ATTACHING: (u32, Duration) = (500, Duration::from_millis(2));
+
 /// Where the XDP program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -111,6 +115,10 @@ impl Socket {
             umem,
         })
     }
+
+    /// How often attaching the program is tried again. A process that this one is just starting has its
+    /// files until it runs another program, so that a former program stays attached for as long.
+    const ATTACHING: (u32, Duration) = (500, Duration::from_millis(2));
 
     /// Where the XDP program runs.
     #[must_use]
@@ -293,10 +301,19 @@ fn goes_on(word: u64) -> bool {
 
 /// In the driver if that can be.
 fn attach(program: &Program, index: u32) -> io::Result<(Attached, Mode)> {
-    match program.attach(index, true) {
-        Ok(attached) => Ok((attached, Mode::Native)),
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Err(error),
-        Err(_) => Ok((program.attach(index, false)?, Mode::Generic)),
+    let (mut tries, pause) = ATTACHING;
+    loop {
+        match program.attach(index, true) {
+            Ok(attached) => return Ok((attached, Mode::Native)),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                tries -= 1;
+                if tries == 0 {
+                    return Err(error);
+                }
+                std::thread::sleep(pause);
+            }
+            Err(_) => return Ok((program.attach(index, false)?, Mode::Generic)),
+        }
     }
 }
 
