@@ -273,8 +273,9 @@ impl<'p> Batch<'p> {
         say(format_args!("results: {}", command_line(collect)))
     }
 
-    /// The script of an array whose elements run the jobs of these lines, with their outputs in `dir`.
-    /// The lines stand in it: a scheduler keeps the script, and no later one changes what is to come.
+    /// The script of an array whose elements run the jobs of these lines, with their outputs in
+    /// `dir`. The lines stand in it: a scheduler keeps the script, and no later one changes what is
+    /// to come.
     fn slurm_script(&self, lines: &[String], dir: &Path) -> std::io::Result<String> {
         let here = std::env::current_dir()?.display().to_string();
         let words = own_program().into_iter().chain(self.command.iter().cloned());

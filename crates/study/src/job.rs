@@ -24,7 +24,8 @@ const FLOWS: &str = "flows.parquet";
 /// How often it is looked whether another process has ended that runs the same job.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The program: who changes a transport in the sources seldom thinks of a new version of the engine.
+/// The program: who changes a transport in the sources seldom thinks of a new version of the
+/// engine.
 static PROGRAM: LazyLock<String> = LazyLock::new(|| {
     let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     format!("{} {:032x}", scenario::version(), XxHash3_128::oneshot(&bytes))

@@ -116,10 +116,6 @@ impl Socket {
         })
     }
 
-    /// How often attaching the program is tried again. A process that this one is just starting has its
-    /// files until it runs another program, so that a former program stays attached for as long.
-    const ATTACHING: (u32, Duration) = (500, Duration::from_millis(2));
-
     /// Where the XDP program runs.
     #[must_use]
     pub fn mode(&self) -> Mode {

@@ -82,8 +82,8 @@ impl Between {
         self.to_server.local_addr().unwrap()
     }
 
-    /// Hand on what comes, and send it back. Of every tenth packet with payload only the header goes
-    /// back, and nothing on.
+    /// Hand on what comes, and send it back. Of every tenth packet with payload only the header
+    /// goes back, and nothing on.
     fn send_back(&self, stop: &AtomicBool) {
         let mut bytes = vec![0; 65_536];
         let mut long = 0_u64;

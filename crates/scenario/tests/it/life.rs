@@ -25,7 +25,8 @@ fn run(scenario: &Scenario) -> Simulated {
     simulate(scenario, &options, &mut |_| ()).unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
-/// Every message that was delivered, and that no end gave up, has one row, whose parts sum up to its completion time.
+/// Every message that was delivered, and that no end gave up, has one row, whose parts sum up to
+/// its completion time.
 fn sums(run: &Simulated, about: &str) {
     let lives: BTreeMap<(u32, u64), &LifeRow> =
         run.lives.iter().map(|row| ((row.src, row.msg), row)).collect();
