@@ -254,8 +254,8 @@ impl Link {
             counters.misaddressed += 1;
             return Ok(Received::Ignored);
         }
-        // Switches send back trimmed headers and nothing else. This host would take a control packet
-        // of its own, sent back by somebody else, for its peer's. That it is one no switch changes.
+        // Switches send back trimmed headers and nothing else. This host would take a control
+        // packet of its own, sent back by somebody else, for its peer's. No switch changes that flag.
         let whole = !pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::CONTROL);
         if pkt.flags.has(Flags::BOUNCED) && whole {
             counters.malformed += 1;
