@@ -255,7 +255,7 @@ impl Link {
             return Ok(Received::Ignored);
         }
         // Switches send back trimmed headers and nothing else. This host would take a control
-        // packet of its own, sent back by somebody else, for its peer's. No switch changes that flag.
+        // packet of its own, sent back by somebody else, for its peer's. That flag stays as it is.
         let whole = !pkt.flags.has(Flags::TRIMMED) || pkt.flags.has(Flags::CONTROL);
         if pkt.flags.has(Flags::BOUNCED) && whole {
             counters.malformed += 1;
