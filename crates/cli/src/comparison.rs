@@ -12,7 +12,7 @@ use study::{Comparison, Plan, Seeding, Seeds, What};
 use crate::jobs::{Batch, Done};
 use crate::reproduce::with_interval;
 use crate::table::{number, printable, right};
-use crate::{Ended, args, html, own_command_line, said, say, tell, warn};
+use crate::{Ended, args, own_command_line, said, say, tell, warn};
 
 /// `trimline compare --seeds`. Fails if a run fails.
 pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progress) -> Ended {
@@ -71,14 +71,10 @@ fn write(
     let (columns, rows) = comparison.runs(&done.outcome, batch.jobs());
     let command = own_command_line();
     let results = comparison.results(&done.outcome, command)?;
-    let written = || {
-        results.write(&out)?;
+    batch.publish(out, |out| {
+        results.write(out)?;
         columns.write(out.file("runs.parquet")?, rows)
-    };
-    written().map_err(|e| batch.not_written(&e))?;
-    let page = html::of_run(out.staged())?;
-    out.text("report.html", &page).map_err(|e| batch.not_written(&e))?;
-    out.commit().map_err(|e| batch.not_written(&e))?;
+    })?;
     Ok(results)
 }
 

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use metrics::FileError;
+use metrics::{FileError, OutputDir};
 use scenario::{Diagnostic, ENGINE_VERSION, Error, command_line, quoted};
 use serde::Serialize;
 use study::{About, Engine, JobEnd, Jobs, Options, Outcome, Plan, RunJobs, Seeding};
 
 use crate::progress::RunsBar;
 use crate::workers::{self, Workers};
-use crate::{Ended, args, cores, own_program, say, table, tell, warn};
+use crate::{Ended, args, cores, html, own_program, say, table, tell, warn};
 
 /// The elements of an array of jobs, at most: what Slurm takes as it comes (`MaxArraySize`).
 const ELEMENTS_MAX: usize = 1000;
@@ -207,12 +207,24 @@ impl<'p> Batch<'p> {
     }
 
     /// That the results of all jobs together cannot be written loses none of theirs.
-    pub(crate) fn not_written(&self, error: &FileError) -> Error {
+    fn not_written(&self, error: &FileError) -> Error {
         let jobs = self.out.join("jobs");
         let what = format!("cannot {} {}: {}", error.action, error.path.display(), error.cause);
         let hint =
             format!("those of each job stay in {}: the same command goes on", jobs.display());
         Diagnostic::new(what).hint(hint).into()
+    }
+
+    /// Leave results, as `write` writes them, and their page in `out`.
+    pub(crate) fn publish(
+        &self,
+        out: OutputDir,
+        write: impl FnOnce(&OutputDir) -> Result<(), FileError>,
+    ) -> Result<(), Error> {
+        write(&out).map_err(|e| self.not_written(&e))?;
+        let page = html::of_run(out.staged())?;
+        out.text("report.html", &page).map_err(|e| self.not_written(&e))?;
+        out.commit().map_err(|e| self.not_written(&e))
     }
 
     /// Print a line for each job: its number, whether it is finished, what it is.

@@ -11,7 +11,7 @@ use study::{Plan, Seeding, Sweep};
 use crate::jobs::{Batch, Done};
 use crate::reproduce::{say_few_seeds, say_missing, say_phases, say_where, with_interval};
 use crate::table::{number, right};
-use crate::{Ended, args, html, own_command_line, said, say, tell};
+use crate::{Ended, args, own_command_line, said, say, tell};
 
 /// `trimline sweep`. Fails if a run fails.
 pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
@@ -72,14 +72,10 @@ fn write(
 ) -> Result<StudyResults, Error> {
     let (columns, rows) = sweep.runs(&done.outcome, batch.jobs());
     let results = sweep.by_metric(done.outcome.results(own_command_line()));
-    let written = || {
-        results.write(&out)?;
+    batch.publish(out, |out| {
+        results.write(out)?;
         columns.write(out.file("runs.parquet")?, rows)
-    };
-    written().map_err(|e| batch.not_written(&e))?;
-    let page = html::of_run(out.staged())?;
-    out.text("report.html", &page).map_err(|e| batch.not_written(&e))?;
-    out.commit().map_err(|e| batch.not_written(&e))?;
+    })?;
     Ok(results)
 }
 

@@ -1,17 +1,12 @@
 //! Messages to peers that have not said yet in which life they are: among hosts with keys they wait
-//! for the answer ([`crate::lives`]).
+//! for the answer ([`crate::lives`]). Peers are asked as often as signals are sent.
 
 use std::collections::BTreeMap;
 
 use endpoint::Msg;
-use units::{Dur, HostId, MsgId, Time};
+use units::{HostId, MsgId, Time};
 
-/// A peer is asked again after so long, and after twice as long each of the first [`DOUBLINGS`]
-/// times.
-const WAIT: Dur = Dur::from_ms(1);
-const DOUBLINGS: u32 = 6;
-/// So many times a peer is asked before it is given up: about ten seconds.
-const TRIES: u32 = 160;
+use crate::signals::{TRIES, pause};
 
 #[derive(Default)]
 struct Waiting {
@@ -41,7 +36,7 @@ impl Introductions {
         if waiting.tries == TRIES {
             return Some((host, self.answered(host)));
         }
-        waiting.due = now + Dur(WAIT.0 << waiting.tries.min(DOUBLINGS));
+        waiting.due = now + pause(waiting.tries);
         waiting.tries += 1;
         Some((host, Vec::new()))
     }
@@ -62,6 +57,8 @@ impl Introductions {
 
 #[cfg(test)]
 mod tests {
+    use units::Dur;
+
     use super::*;
 
     #[test]

@@ -64,7 +64,12 @@ const DOUBLINGS: u32 = 6;
 /// The most answers that wait for the port: what is not answered is sent again.
 const ANSWERS: usize = 64;
 /// So many times a signal is sent before its host is given up: about ten seconds.
-const TRIES: u32 = 160;
+pub(crate) const TRIES: u32 = 160;
+
+/// How long is waited after so many times.
+pub(crate) fn pause(tries: u32) -> Dur {
+    Dur(WAIT.0 << tries.min(DOUBLINGS))
+}
 
 /// What waits for one host. The first one is on its way.
 #[derive(Default)]
@@ -148,7 +153,7 @@ impl Signals {
             self.lost += 1;
         }
         let &(number, said) = out.waiting.front()?;
-        out.due = now + Dur(WAIT.0 << out.tries.min(DOUBLINGS));
+        out.due = now + pause(out.tries);
         out.tries += 1;
         Some((self.packet(to, number, Kind::Signal), said))
     }

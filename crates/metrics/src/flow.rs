@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use units::{Dur, Time};
 
-use crate::table::{read_each, read_table, write_table};
-use crate::{Columns, FileError, Pack, Row, Sorted, StagedFile, TableWriter};
+use crate::table::{read_each, read_table, write_sorted, write_table};
+use crate::{Columns, FileError, Pack, Row, Sorted, StagedFile};
 
 /// Why a message was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,9 +215,7 @@ fn packed() -> &'static Columns<FlowRow> {
 /// # Errors
 /// The file cannot be written, or the rows not be read.
 pub fn write_flows(file: StagedFile, rows: &Sorted<FlowRow>) -> Result<(), FileError> {
-    let mut table = TableWriter::new(file)?;
-    rows.iter()?.try_for_each(|row| table.push(row?))?;
-    table.finish()
+    write_sorted(file, rows)
 }
 
 /// Writes `flows.parquet` of rows in memory.

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 use units::Dur;
 
-use crate::table::read_table;
-use crate::{Columns, FileError, Pack, Row, Sorted, StagedFile, TableWriter};
+use crate::table::{read_table, write_sorted};
+use crate::{Columns, FileError, Pack, Row, Sorted, StagedFile};
 
 /// What a part of a completion time was spent on: its name, and a sentence on it.
 #[derive(Clone, Copy, Debug)]
@@ -166,9 +166,7 @@ fn packed() -> &'static Columns<LifeRow> {
 /// # Errors
 /// The file cannot be written, or the rows not be read.
 pub fn write_lives(file: StagedFile, rows: &Sorted<LifeRow>) -> Result<(), FileError> {
-    let mut table = TableWriter::new(file)?;
-    rows.iter()?.try_for_each(|row| table.push(row?))?;
-    table.finish()
+    write_sorted(file, rows)
 }
 
 /// All rows of a `life.parquet`, in file order.

@@ -26,7 +26,7 @@ use parquet::schema::types::Type;
 use units::{Dur, Time};
 
 use crate::sorted::take;
-use crate::{Failure, FileError, StagedFile};
+use crate::{Failure, FileError, Pack, Sorted, StagedFile};
 
 /// Rows per row group: a few megabytes of buffer.
 const ROWS_PER_GROUP: usize = 1 << 15;
@@ -558,6 +558,16 @@ pub(crate) fn write_table<R: Row>(
 ) -> Result<(), FileError> {
     let mut table = TableWriter::new(file)?;
     rows.into_iter().try_for_each(|row| table.push(row))?;
+    table.finish()
+}
+
+/// The same of rows that may be in a file.
+pub(crate) fn write_sorted<R: Row + Pack>(
+    file: StagedFile,
+    rows: &Sorted<R>,
+) -> Result<(), FileError> {
+    let mut table = TableWriter::new(file)?;
+    rows.iter()?.try_for_each(|row| table.push(row?))?;
     table.finish()
 }
 
