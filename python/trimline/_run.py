@@ -25,14 +25,15 @@ def run(
     threads: Optional[int] = None,
     set: Optional[Mapping[str, Any]] = None,
     out: Union[str, os.PathLike[str], None] = None,
-    trace: Sequence[Literal["packets", "queues"]] = (),
+    trace: Sequence[str] = (),
     progress: bool = False,
 ) -> Result:
     """Run one scenario.
 
     `seed` and `set` change keys of this run only: `set={"transport.initial_window": 23}`.
     `threads` changes no result; without it as many are used as pay. `out` is a directory for the
-    files of `trimline run`, report and traces included. `progress` shows a bar (with tqdm).
+    files of `trimline run`, report and traces included; `trace` names these as `--trace` does
+    (`"queues"`, `"packets@host:0"`, `"flows@3:0"`). `progress` shows a bar (with tqdm).
 
     Other Python threads go on meanwhile, and Ctrl-C stops the run. Raises `ScenarioError` for a
     wrong scenario and `RunError` for a failed run. What a transport in Python raises is raised.

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use metrics::Form;
-use scenario::Which;
+use scenario::{Trace, Which};
 use study::Seeds;
-use units::{Bytes, Dur, MsgKey, Rate};
+use units::{Bytes, Dur, Rate};
 
 /// Packet-level simulation of datacenter transports.
 #[derive(Parser)]
@@ -401,11 +401,11 @@ pub(crate) struct Run {
     /// Where the result files go [default: out/ and the name of the scenario file]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Also write traces: packets (packets.pcapng, hops.pcapng, trace.perfetto.json), queues,
-    /// sampled (queues.parquet), flows@SRC:MSG, the windows, rates and round trips of a message
-    /// (flow_trace.parquet)
-    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = trace_kind)]
-    pub(crate) trace: Vec<TraceKind>,
+    /// Also write traces: packets (packets.pcapng, hops.pcapng, trace.perfetto.json), those seen
+    /// at a host, switch or link (packets@host:0), queues, sampled (queues.parquet), flows@SRC:MSG,
+    /// the windows, rates and round trips of a message (flow_trace.parquet)
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub(crate) trace: Vec<Trace>,
     /// Check the costly invariants, too
     #[arg(long)]
     pub(crate) check: bool,
@@ -702,31 +702,4 @@ pub(crate) enum Departures {
     Lazy,
     /// An event each
     Eager,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TraceKind {
-    /// Every packet.
-    Packets,
-    /// The length of every switch queue, sampled.
-    Queues,
-    /// What the transport of this message lets it send.
-    Flow(MsgKey),
-}
-
-impl TraceKind {
-    /// The message, if it is one's.
-    pub(crate) const fn flow(&self) -> Option<MsgKey> {
-        if let Self::Flow(key) = *self { Some(key) } else { None }
-    }
-}
-
-fn trace_kind(text: &str) -> Result<TraceKind, String> {
-    match text.split_once('@') {
-        None if text == "packets" => Ok(TraceKind::Packets),
-        None if text == "queues" => Ok(TraceKind::Queues),
-        None if text == "flows" => Err("say of which message: flows@SRC:MSG".to_owned()),
-        Some(("flows", message)) => scenario::message_key(message).map(TraceKind::Flow),
-        _ => Err("packets, queues or flows@SRC:MSG".to_owned()),
-    }
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use metrics::{OutputDir, Summary};
-use scenario::{Error, Estimate, Options, Scenario, Trace, Written, unwritable};
+use scenario::{Error, Estimate, Options, Scenario, Written, unwritable};
 
-use crate::args::{self, Departures, Events, TraceKind};
+use crate::args::{self, Departures, Events};
 use crate::progress::Bar;
 use crate::{Ended, html, own_command_line, said, say, table, tell, warn};
 
@@ -17,11 +17,7 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
     })?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
     let options = Options {
-        trace: Trace {
-            packets: args.trace.contains(&TraceKind::Packets),
-            queues: args.trace.contains(&TraceKind::Queues),
-            flows: args.trace.iter().filter_map(TraceKind::flow).collect(),
-        },
+        trace: args.trace.iter().cloned().collect(),
         check: args.check,
         heap: args.events == Events::Heap,
         eager: args.departures == Departures::Eager,

@@ -68,7 +68,7 @@ pub use metric::{
 pub use output::{OutputDir, StagedFile, discard_unfinished};
 pub use packet_latency::{LatencyRow, PacketLatency, read_packet_latency, write_packet_latency};
 pub use pcapng::{Interface, PcapngWriter};
-pub use perfetto::PerfettoWriter;
+pub use perfetto::{MessageSlice, Part, PerfettoWriter, Port};
 pub use phases::{Phase, PhaseFold};
 pub use runs::{RunRow, RunTable, RunValues};
 pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};

@@ -63,19 +63,9 @@ impl Listener {
 }
 
 /// What to trace.
-fn trace(names: &[String]) -> PyResult<Trace> {
-    let mut trace = Trace::default();
-    for name in names {
-        match name.as_str() {
-            "packets" => trace.packets = true,
-            "queues" => trace.queues = true,
-            other => {
-                let message = format!("no trace is called {other:?}; there is packets and queues");
-                return Err(PyValueError::new_err(message));
-            }
-        }
-    }
-    Ok(trace)
+fn trace(texts: &[String]) -> PyResult<Trace> {
+    let wrong = |text: &str, why| PyValueError::new_err(format!("no trace {text:?}: {why}"));
+    texts.iter().map(|text| text.parse::<Trace>().map_err(|why| wrong(text, why))).collect()
 }
 
 /// The scenario's run, without a page that nobody will see.

@@ -86,7 +86,7 @@ pub struct Step {
 }
 
 impl Step {
-    fn new(topology: &Topology, submitted: Time, segment: &Segment) -> Self {
+    pub(crate) fn new(topology: &Topology, submitted: Time, segment: &Segment) -> Self {
         let Segment { at, length, cause, place, packet } = *segment;
         let place = match place {
             Place::Host(host) => host.to_string(),

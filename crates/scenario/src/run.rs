@@ -223,11 +223,15 @@ fn simulate_watched(
     progress: OnProgress<'_>,
 ) -> Result<Ran, Error> {
     let meter = meter(scenario);
-    let tracer = Tracer::new(&options.trace, scenario, out, recorder, meter);
-    let mut tracer = tracer.map_err(|e| unwritable(&e))?;
+    let mut tracer = Tracer::new(&options.trace, scenario, out, recorder, meter)?;
     let failed = Arc::clone(&tracer.failed);
+    let mut options = options.clone();
+    if options.trace.packets && scenario.measure.life {
+        // The time line shows each message's.
+        options.life = LifeDetail::Segments;
+    }
     let started = clock();
-    let ended = sim(scenario, options, &mut tracer, &mut while_well(progress, &failed))?;
+    let ended = sim(scenario, &options, &mut tracer, &mut while_well(progress, &failed))?;
     let Traced { recorder, latencies, silent } = tracer.finish().map_err(|e| unwritable(&e))?;
     let mut ran = ran(scenario, ended, recorder, latencies, started)?;
     ran.warnings.extend(silent.into_iter().map(|key| {

@@ -4,13 +4,14 @@ mod graphs;
 
 use std::path::{Path, PathBuf};
 
-use fabric::{Clos, Fault, Link, LinkSpec, Node, Tier, Topology, Vl2};
+use fabric::{Clos, Fault, Link, LinkSpec, Node, Topology, Vl2};
 use queues::QueueSpec;
 use units::{Dur, Rate};
 
 use crate::diagnostic::Checked;
 use crate::files;
 use crate::key::{Key, Section, keys, section};
+use crate::place::{node, there_is};
 use crate::reader::Reader;
 use crate::registry::{Kind, kinds};
 
@@ -386,34 +387,9 @@ fn known_node(
         let message = format!("`{}` is no node", text.trim());
         return table.fail(key, message, &format!("no such {key}"), hint);
     };
-    let (Node::Host(n) | Node::Switch(_, n), count) = (node, count(topology, node));
-    if n < count {
-        return Ok(node);
-    }
-    let message = format!("there is no {node} in this {}", topology.kind());
-    let kind = text.trim().split(' ').next().unwrap_or_default();
-    Err(table.error(key, message, "out of range").hint(match count.checked_sub(1) {
-        Some(last) => format!("{kind} 0 to {kind} {last}"),
-        None => format!("it has no {kind} switches"),
-    }))
-}
-
-/// "agg 3".
-fn node(text: &str) -> Option<Node> {
-    let (kind, n) = text.trim().split_once(' ')?;
-    let n = n.trim().parse().ok()?;
-    if kind == "host" {
-        return Some(Node::Host(n));
-    }
-    let tier = Tier::ALL.into_iter().find(|tier| tier.to_string() == kind)?;
-    Some(Node::Switch(tier, n))
-}
-
-fn count(topology: &Topology, node: Node) -> u32 {
-    match node {
-        Node::Host(_) => topology.hosts(),
-        Node::Switch(tier, _) => topology.switches_of(tier),
-    }
+    there_is(node, topology)
+        .map_err(|(message, hint)| table.error(key, message, "out of range").hint(hint))?;
+    Ok(node)
 }
 
 /// `kind = "file"`: a fat-tree as htsim describes it. Its queue sizes are not used: `[queue]` says

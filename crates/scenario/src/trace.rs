@@ -1,6 +1,7 @@
 //! What looks at every packet. `--trace`: every packet as a capture and on a time line, and every
 //! switch queue over time. `measure.packet_latency`: how long packets take.
 
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,27 +9,63 @@ use endpoint::{
     Flags, FlowRecord, JobRecord, Life, MessageRecord, Observer, Packet, PacketEvent, RttRecord,
     Stat,
 };
-use fabric::Link;
-use metrics::{FileError, OutputDir, PerfettoWriter, QueueRow, TableWriter};
+use fabric::{Link, Topology};
+use metrics::{FileError, OutputDir, QueueRow, TableWriter};
 use units::{MsgKey, Time};
 use wire::frame::mirror_trimmed;
-use wire::pfc;
 
-use crate::Scenario;
-use crate::captures::Captures;
+use crate::captures::{CapturePoints, Captures, End};
+use crate::explain::message_key;
 use crate::flow_trace::FlowTracer;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::Recorder;
+use crate::time_line::TimeLine;
+use crate::{Error, Scenario, unwritable};
 
 /// What to trace. Tracing changes no result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// Packets: `packets.pcapng`, `hops.pcapng` and `trace.perfetto.json`.
     pub packets: bool,
+    /// Only what is seen at these places (`host:0`, `tor:1`, `tor 1 -> host 5`); none: everywhere.
+    /// Then there is no `hops.pcapng`.
+    pub at: Vec<String>,
     /// Queues: `queues.parquet`.
     pub queues: bool,
     /// Windows, rates and round trips of these messages: `flow_trace.parquet`.
     pub flows: Vec<MsgKey>,
+}
+
+/// A text of `--trace`: `packets`, `packets@PLACE`, `queues` or `flows@SRC:MSG`.
+impl FromStr for Trace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let trace = Self::default();
+        match text.split_once('@') {
+            None if text == "packets" => Ok(Self { packets: true, ..trace }),
+            None if text == "queues" => Ok(Self { queues: true, ..trace }),
+            None if text == "flows" => Err("say of which message: flows@SRC:MSG".to_owned()),
+            Some(("packets", place)) if !place.trim().is_empty() => {
+                Ok(Self { packets: true, at: vec![place.to_owned()], ..trace })
+            }
+            Some(("flows", message)) => Ok(Self { flows: vec![message_key(message)?], ..trace }),
+            _ => Err("packets, packets@PLACE, queues or flows@SRC:MSG".to_owned()),
+        }
+    }
+}
+
+/// All that any of them traces; packets at places only, if there are some.
+impl FromIterator<Self> for Trace {
+    fn from_iter<T: IntoIterator<Item = Self>>(traces: T) -> Self {
+        traces.into_iter().fold(Self::default(), |mut all, one| {
+            all.packets |= one.packets;
+            all.queues |= one.queues;
+            all.at.extend(one.at);
+            all.flows.extend(one.flows);
+            all
+        })
+    }
 }
 
 impl Trace {
@@ -68,14 +105,17 @@ pub(crate) struct Traced {
 /// The files of `--trace packets`.
 struct Packets {
     captures: Captures,
-    time_line: PerfettoWriter,
+    time_line: TimeLine,
 }
 
 impl Packets {
-    fn new(out: &OutputDir, links: &[Link]) -> Result<Self, FileError> {
-        let names = links.iter().map(Link::to_string);
-        let time_line = PerfettoWriter::new(out.file("trace.perfetto.json")?, names)?;
-        Ok(Self { captures: Captures::new(out, links)?, time_line })
+    fn new(out: &OutputDir, at: &[String], topology: &Arc<Topology>) -> Result<Self, Error> {
+        let points = CapturePoints::new(at, topology)?;
+        let files = || {
+            let captures = Captures::new(out, topology.links(), points.as_ref())?;
+            Ok(Self { captures, time_line: TimeLine::new(out, topology, points)? })
+        };
+        files().map_err(|e: FileError| unwritable(&e))
     }
 
     fn finish(self) -> Result<(), FileError> {
@@ -96,18 +136,19 @@ impl Tracer {
         out: Option<&OutputDir>,
         recorder: Recorder,
         meter: Option<LatencyMeter>,
-    ) -> Result<Self, FileError> {
+    ) -> Result<Self, Error> {
         let links = scenario.topology().links().to_vec();
         let protocols = scenario.transports.protocols();
-        let packets = out.filter(|_| trace.packets).map(|out| Packets::new(out, &links));
+        let packets = out.filter(|_| trace.packets);
+        let packets = packets.map(|out| Packets::new(out, &trace.at, &scenario.topology));
         let packets = packets.transpose()?;
-        let queues = match out.filter(|_| trace.queues) {
-            Some(out) => Some(TableWriter::new(out.file("queues.parquet")?)?),
-            None => None,
-        };
+        let queues = out.filter(|_| trace.queues).map(|out| out.file("queues.parquet"));
+        let queues = queues.map(|file| TableWriter::new(file?)).transpose();
+        let queues = queues.map_err(|e| unwritable(&e))?;
         let flows = out.filter(|_| !trace.flows.is_empty());
         let keeps_rtts = scenario.measure().rtt;
-        let flows = flows.map(|out| FlowTracer::new(&trace.flows, keeps_rtts, out)).transpose()?;
+        let flows = flows.map(|out| FlowTracer::new(&trace.flows, keeps_rtts, out)).transpose();
+        let flows = flows.map_err(|e| unwritable(&e))?;
         let (held, error) = (vec![0; links.len()], None);
         let failed = recorder.failed();
         Ok(Self { recorder, meter, links, protocols, packets, queues, flows, held, error, failed })
@@ -143,43 +184,36 @@ impl Tracer {
     ) -> Result<(), FileError> {
         let Some(Packets { captures, time_line }) = self.packets.as_mut() else { return Ok(()) };
         let Some(on) = self.links.get(link as usize) else { return Ok(()) };
-        // When it was on the wire, if it has arrived.
-        let length = on.rate.serialise(u64::from(pkt.wire_len));
-        let start = Time(at.0.saturating_sub(on.delay.0).saturating_sub(length.0));
-        match event {
-            PacketEvent::Sent => Ok(()),
-            PacketEvent::Arrived => {
-                time_line.slice(start, length, link, &name(pkt), u64::from(pkt.wire_len))?;
-                let mut frame = [0; FRAME_MAX];
-                let (repr, mut hdr) = (pkt.frame(), pkt.hdr);
-                let hdr = &mut hdr[..pkt.header().len()];
-                if pkt.flags.has(Flags::TRIMMED) {
-                    mirror_trimmed(own_protocol(&self.protocols, pkt), hdr);
-                }
-                match repr.emit(hdr, &mut frame) {
-                    Ok(n) => captures.frame(at, link, &frame[..n], repr.original_len() as u32),
-                    // A packet with no place in the formats of the Internet is in the time line.
-                    Err(_) => Ok(()),
-                }
-            }
-            PacketEvent::Trimmed => time_line.instant(at, link, "trimmed"),
-            PacketEvent::Bounced => time_line.instant(at, link, "bounced"),
-            PacketEvent::Marked => time_line.instant(at, link, "marked"),
-            PacketEvent::Dropped(_) => time_line.instant(at, link, "dropped"),
+        time_line.packet(at, (link, on), event, pkt)?;
+        let end = match event {
+            PacketEvent::Sent => End::Sending,
+            PacketEvent::Arrived => End::Receiving,
             PacketEvent::FlowControl => {
-                let said = flow_control(pkt.header());
-                time_line.slice(start, length, link, &said, u64::from(pkt.wire_len))?;
-                captures.frame(at, link, pkt.header(), u32::from(pkt.hdr_len))
+                let at_end = (link, End::Receiving);
+                return captures.frame(at, at_end, pkt.header(), u32::from(pkt.hdr_len));
             }
+            _ => return Ok(()),
+        };
+        let mut frame = [0; FRAME_MAX];
+        let (repr, mut hdr) = (pkt.frame(), pkt.hdr);
+        let hdr = &mut hdr[..pkt.header().len()];
+        if pkt.flags.has(Flags::TRIMMED) {
+            mirror_trimmed(own_protocol(&self.protocols, pkt), hdr);
+        }
+        match repr.emit(hdr, &mut frame) {
+            Ok(n) => captures.frame(at, (link, end), &frame[..n], repr.original_len() as u32),
+            // A packet with no place in the formats of the Internet is in the time line.
+            Err(_) => Ok(()),
         }
     }
 
     fn write_queue(&mut self, at: Time, link: u32, bytes: u32) -> Result<(), FileError> {
-        let bytes = u64::from(bytes);
         if let Some(Packets { time_line, .. }) = self.packets.as_mut() {
             time_line.queue(at, link, bytes)?;
         }
-        self.queues.as_mut().map_or(Ok(()), |table| table.push(QueueRow { at, link, bytes }))
+        self.queues
+            .as_mut()
+            .map_or(Ok(()), |table| table.push(QueueRow { at, link, bytes: u64::from(bytes) }))
     }
 }
 
@@ -190,6 +224,10 @@ impl Observer for Tracer {
 
     fn message(&mut self, record: &MessageRecord) {
         self.recorder.message(record);
+        self.attempt(|tracer| match &mut tracer.packets {
+            Some(packets) => packets.time_line.message(record),
+            None => Ok(()),
+        });
     }
 
     fn count(&mut self, key: MsgKey, stat: Stat, times: u64) {
@@ -201,6 +239,7 @@ impl Observer for Tracer {
     }
 
     fn life(&mut self, life: &Life<'_>) {
+        self.packets.iter_mut().for_each(|packets| packets.time_line.life(life));
         self.recorder.life(life);
     }
 
@@ -236,43 +275,4 @@ impl Observer for Tracer {
 fn own_protocol(protocols: &[(u8, u8)], pkt: &Packet) -> u8 {
     let of = protocols.iter().find(|(on_wire, _)| *on_wire == pkt.proto);
     of.map_or(pkt.proto, |(_, own)| *own)
-}
-
-/// "data 3 9000+9000": what a packet is, the message and the bytes that it is about.
-fn name(pkt: &Packet) -> String {
-    let kind = if pkt.flags.has(Flags::BOUNCED) {
-        "bounced"
-    } else if pkt.flags.has(Flags::TRIMMED) {
-        "header"
-    } else if pkt.flags.has(Flags::CONTROL) {
-        "control"
-    } else {
-        "data"
-    };
-    let span = pkt.span;
-    format!("{kind} {}->{} #{} {}+{}", pkt.src.0, pkt.dst.0, span.msg.0, span.offset, span.len)
-}
-
-/// "XOFF 3, XON 5": what a PFC frame says of which class.
-fn flow_control(frame: &[u8]) -> String {
-    let repr = pfc::Frame::new_checked(frame).and_then(|frame| pfc::Repr::parse(&frame));
-    let Ok(repr) = repr else { return "PFC".to_owned() };
-    let said = (0..8).filter_map(|class| match repr.of(class)? {
-        0 => Some(format!("XON {class}")),
-        _ => Some(format!("XOFF {class}")),
-    });
-    said.collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_frame_of_flow_control_is_named_by_what_it_says() {
-        let mut repr = pfc::Repr { classes: 0b1001_0001, ..pfc::Repr::default() };
-        repr.quanta[4] = 79;
-        assert_eq!(flow_control(&repr.to_bytes()), "XON 0, XOFF 4, XON 7");
-        assert_eq!(flow_control(&[0; 60]), "PFC", "whatever it is");
-    }
 }

@@ -528,3 +528,50 @@ fn only_what_is_sent_again_is_called_so() {
     let sent = summary["packets"]["retransmitted"].as_u64().unwrap();
     assert!((1..=sent).contains(&called), "{called} of {sent}");
 }
+
+/// Interface, time and source of each frame.
+fn frames(capture: &Path) -> Vec<(String, f64, String)> {
+    let fields = ["frame.interface_name", "frame.time_epoch", "ip.src"];
+    let fields = fields.iter().flat_map(|field| ["-e", field]);
+    let args: Vec<&str> = ["-T", "fields"].into_iter().chain(fields).collect();
+    let lines = tshark(capture, &args);
+    let frame = |line: &str| {
+        let mut fields = line.split('\t').map(str::to_owned);
+        let mut next = || fields.next().unwrap();
+        (next(), next().parse().unwrap(), next())
+    };
+    lines.lines().map(frame).collect()
+}
+
+#[test]
+fn a_capture_at_a_host_is_what_it_sends_and_gets() {
+    if !there_is_tshark() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let traced = |trace: &str, out: &str| {
+        let mut run = assert_cmd::Command::cargo_bin("trimline").unwrap();
+        run.current_dir(dir.path()).args(["run", "--trace", trace, "--out", out]);
+        let scenario = root().join("scenarios/first.toml");
+        run.arg(scenario).args(["--set", "measure.to=1100us"]).assert().success();
+        dir.path().join(out)
+    };
+    let all = frames(&traced("packets", "all").join("hops.pcapng"));
+    let at_host = traced("packets@host:3", "host");
+    assert!(!at_host.join("hops.pcapng").exists());
+    let at_host = frames(&at_host.join("packets.pcapng"));
+    assert!(at_host.is_sorted_by(|a, b| a.1 <= b.1), "in the order of time");
+    let of = |frames: &[(String, f64, String)], name: &str| -> Vec<f64> {
+        frames.iter().filter(|frame| frame.0 == name).map(|frame| frame.1).collect()
+    };
+    let (out, into) = ("host 3 -> tor 0", "tor 0 -> host 3");
+    assert_eq!(of(&at_host, into), of(&all, into), "when they have arrived");
+    let (begun, ended) = (of(&at_host, out), of(&all, out));
+    assert!(begun.len() >= ended.len() && ended.len() > 10, "{begun:?} {ended:?}");
+    // A link's delay and the shortest packet.
+    assert!(begun.iter().zip(&ended).all(|(begun, ended)| ended - begun > 1e-6));
+    assert_eq!(at_host.len(), begun.len() + of(&at_host, into).len(), "and nothing else");
+    let link = frames(&traced("packets@tor 0 -> host 3", "link").join("packets.pcapng"));
+    assert_eq!(of(&link, into), of(&all, into));
+    assert_eq!(link.len(), of(&all, into).len());
+}

@@ -43,12 +43,15 @@ fn run(words: &[&str]) {
     command.env("PYTHONPATH", dir.path()).env("PYTHONDONTWRITEBYTECODE", "1");
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success(), "{said}");
+    // What was skipped, too.
+    println!("{said}");
 }
 
 #[test]
 fn the_package_does_what_its_tests_say() {
-    run(&["pytest", "-q", "-p", "no:cacheprovider"]);
+    run(&["pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
 }
 
 #[test]

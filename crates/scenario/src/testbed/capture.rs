@@ -8,7 +8,7 @@ use metrics::{FileError, OutputDir};
 use switch::Seen;
 
 use crate::Scenario;
-use crate::captures::Captures;
+use crate::captures::{Captures, End};
 
 /// Shared by the threads of all switches. Frames of one switch are in the order of time.
 pub(super) struct Capture {
@@ -19,7 +19,7 @@ pub(super) struct Capture {
 impl Capture {
     pub(super) fn new(out: &OutputDir, scenario: &Scenario) -> Result<Self, FileError> {
         let links = scenario.topology.links().to_vec();
-        Ok(Self { files: Mutex::new(Captures::new(out, &links)?), links })
+        Ok(Self { files: Mutex::new(Captures::new(out, &links, None)?), links })
     }
 
     /// A switch whose ports have these links, in and out, sees a frame. Links between switches are
@@ -31,7 +31,8 @@ impl Capture {
             return Ok(());
         }
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = files.frame(seen.at, link, seen.frame, seen.frame.len() as u32);
+        let written =
+            files.frame(seen.at, (link, End::Receiving), seen.frame, seen.frame.len() as u32);
         written.map_err(|e| io::Error::other(e.to_string()))
     }
 
