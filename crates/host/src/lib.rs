@@ -9,7 +9,8 @@
 //! | `runtime` | [`Host`]: the loop; calls the endpoint and the application, applies their effects |
 //! | `link` | packets to datagrams and back, faults on purpose |
 //! | `backend` | what carries datagrams, as a trait |
-//! | `udp` | datagrams over a UDP socket, in trains |
+//! | `udp` | datagrams over UDP sockets, in trains |
+//! | `stamps` | when the kernel sent them |
 //! | `xdp` | datagrams over AF_XDP, as frames |
 //! | `neighbours` | to which MAC address a frame goes |
 //! | `node` | [`Node`]: a host on a thread of its own, for programs |
@@ -40,6 +41,7 @@ mod node;
 mod outbox;
 mod runtime;
 mod signals;
+mod stamps;
 mod timers;
 mod udp;
 mod xdp;
