@@ -1,12 +1,12 @@
-//! What carries datagrams: a UDP socket, or AF_XDP. Both write the same bytes to the wire, so hosts
-//! with either understand each other.
+//! What carries datagrams: UDP sockets, AF_XDP, or memory. All write the same bytes, so hosts with
+//! either of the first two understand each other.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::BorrowedFd;
 use std::time::{Instant, SystemTime};
 
-use crate::{Counters, Xdp};
+use crate::{Counters, Memory, Xdp};
 
 /// The most payload of a UDP datagram over IPv4: 65535 less the IP and UDP headers.
 pub(crate) const DATAGRAM_MAX: usize = 65_507;
@@ -20,6 +20,14 @@ pub enum Socket {
     Udp(UdpSocket),
     /// Frames of an interface, past the kernel's stack.
     Xdp(Box<Xdp>),
+    /// Another end in this process.
+    Memory(Memory),
+}
+
+impl From<Memory> for Socket {
+    fn from(end: Memory) -> Self {
+        Self::Memory(end)
+    }
 }
 
 impl From<UdpSocket> for Socket {

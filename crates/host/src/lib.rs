@@ -12,6 +12,7 @@
 //! | `udp` | datagrams over UDP sockets, in trains |
 //! | `stamps` | when the kernel sent them |
 //! | `xdp` | datagrams over AF_XDP, as frames |
+//! | `memory` | datagrams to another end in this process |
 //! | `neighbours` | to which MAC address a frame goes |
 //! | `node` | [`Node`]: a host on a thread of its own, for programs |
 //! | `doorbell` | wakes a sleeping host from any thread |
@@ -36,6 +37,7 @@ mod inbox;
 mod introductions;
 mod link;
 mod lives;
+mod memory;
 mod neighbours;
 mod node;
 mod outbox;
@@ -51,6 +53,7 @@ pub use config::{AddressBook, Config, Way};
 pub use content::{Content, Pattern};
 pub use error::{ContractViolation, Error};
 pub use link::{Fate, Faults, seeded_faults};
+pub use memory::{Carried, Memory};
 pub use node::{Delivery, Limits, Manner, Message, Node, NodeError, Reply};
 pub use runtime::{Counters, Host};
 pub use udp::bind;

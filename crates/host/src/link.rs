@@ -16,6 +16,7 @@ use wire::shim::{Datagram, Key, SHIM_LEN, ShimError, ShimRepr, TAGS_LEN, flag, s
 
 use crate::backend::{Arrived, Backend, Left, Outgoing, Socket};
 use crate::doorbell::Doorbell;
+use crate::memory::Wire;
 use crate::udp::Udp;
 use crate::{Config, Content, ContractViolation, Counters, Error};
 
@@ -149,6 +150,7 @@ impl Link {
         let backend: Box<dyn Backend> = match socket {
             Socket::Udp(socket) => Box::new(Udp::new(socket, ports, config.trains)?),
             Socket::Xdp(socket) => Box::new(socket.to(&config.peers, ports)?),
+            Socket::Memory(end) => Box::new(Wire::from(end)),
         };
         let peer = |(&host, &addr): (&HostId, &SocketAddr)| {
             let key = config.keys.get(&host).cloned();

@@ -586,7 +586,8 @@ impl Host<'_> {
                 if !is_mine {
                     self.inbox.forget(key);
                 }
-                // The application is told of the end of a message once.
+                // Nothing more is said of a message that was delivered or refused. One that the
+                // transport gave up may be begun anew by its peer: then it fails again, or arrives.
                 if is_mine || !self.inbox.is_over(key) {
                     self.fail(key, why);
                 }
