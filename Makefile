@@ -18,7 +18,8 @@
 # make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
 #              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
-# make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
+# make fuzz    ten million datagrams to hosts of every transport, ten million frames to a switch; then a minute of
+#              each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
 .PHONY: demo test python python-setup rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
 
@@ -120,6 +121,9 @@ soak:
 FUZZ_TARGETS = scenario workload headers p4 hostile
 
 fuzz:
+	for crate in host switch; do \
+	    TRIMLINE_FUZZ=10000000 cargo test --release --locked -p trimline-$$crate --test it receive:: -- --nocapture || exit 1; \
+	done
 	for target in $(FUZZ_TARGETS); do \
 	    (cd fuzz && cargo +nightly fuzz run $$target -- -max_total_time=60) || exit 1; \
 	done

@@ -130,7 +130,7 @@ fn push(socket: &mut Socket, len: usize) {
     let slot = socket.slot().unwrap();
     slot[..len].fill(0);
     slot[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
-    socket.push(len);
+    socket.push(len, 0);
 }
 
 /// `packets` frames each way.

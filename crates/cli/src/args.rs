@@ -457,12 +457,27 @@ pub(crate) struct Compare {
     /// With --seeds: the scenario or variant that others are compared with [default: the first]
     #[arg(long, value_name = "NAME", requires = "seeds")]
     pub(crate) baseline: Option<String>,
+    /// With `sim testbed`: hosts and switches use AF_XDP (as root)
+    #[arg(long)]
+    pub(crate) xdp: bool,
+    /// With `sim testbed`: hosts and switches never sleep, for machines with a core for each
+    #[arg(long)]
+    pub(crate) busy: bool,
     /// Where the result files go, one directory per scenario [default: out/compare, with --seeds
     /// out/comparison]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
+}
+
+impl Compare {
+    /// An option that is given and says how a testbed is run.
+    pub(crate) fn wires(&self) -> Option<&'static str> {
+        [("--xdp", self.xdp), ("--busy", self.busy)]
+            .into_iter()
+            .find_map(|(name, is)| is.then_some(name))
+    }
 }
 
 #[derive(Args)]

@@ -38,6 +38,11 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
     {
         return crate::testbed::compare(file, args);
     }
+    if let Some(option) = args.wires() {
+        let error = Diagnostic::new(format!("{option} has no effect without `sim testbed`"));
+        let hint = "`trimline compare sim testbed FILE` runs on this machine";
+        return Err(error.hint(hint).into());
+    }
     if let Some(seeds) = &args.seeds {
         return crate::comparison::compare(args, seeds, progress);
     }

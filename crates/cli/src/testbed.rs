@@ -87,7 +87,8 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
     let name = name(None, file);
     let options = Options { command: own_command_line(), ..Options::default() };
     let mine = testbed::up(&scenario, &name).map(|_| ());
-    let ran = live(&dirs[1], &scenario, &name, Wires::default(), &options);
+    let wires = Wires { xdp: args.xdp, busy: args.busy, ..Wires::default() };
+    let ran = live(&dirs[1], &scenario, &name, wires, &options);
     if mine.is_ok() {
         testbed::down(&name)?;
     }
@@ -99,14 +100,15 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
         let named = summary.warnings.iter().map(|w| format!("{of}: {w}"));
         print_warnings(&named.collect::<Vec<_>>());
     }
-    let printed = say(side_by_side(&sim, &real))
+    let testbed = if args.xdp { "testbed, AF_XDP" } else { "testbed" };
+    let printed = say(side_by_side(&sim, &real, testbed))
         .and_then(|()| say(format_args!("results: {}", out.display())));
     said(printed, &out);
     Ok(())
 }
 
 /// Completion times and queues of both, and by how much the testbed's are above the simulator's.
-fn side_by_side(sim: &Summary, real: &Summary) -> String {
+fn side_by_side(sim: &Summary, real: &Summary, testbed: &str) -> String {
     let rows = |s: &Summary| {
         let fct = &s.flows.fct_us;
         let queue = s.queue_bytes.max.map(|bytes| bytes as f64);
@@ -126,7 +128,7 @@ fn side_by_side(sim: &Summary, real: &Summary) -> String {
     };
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header([sim.scenario.as_str(), "sim", "testbed", "difference"]);
+    table.set_header([sim.scenario.as_str(), "sim", testbed, "difference"]);
     for ((label, a), (_, b)) in rows(sim).into_iter().zip(rows(real)) {
         let share = a.zip(b).filter(|(a, _)| *a != 0.0).map(|(a, b)| (b - a) / a * 100.0);
         let share = share.map_or_else(|| "-".to_owned(), |share| format!("{share:+.1} %"));

@@ -52,7 +52,8 @@ pub enum AppEvent {
     },
     /// A message of this host is known to be delivered.
     Acked(MsgId),
-    /// A message will not complete.
+    /// A message will not complete. One of another host may be begun anew by that, and then fails
+    /// again or is delivered.
     Failed(MsgKey, FailReason),
     /// Another host's application sent this outside the network.
     Signal {

@@ -16,8 +16,18 @@ impl Clock {
 
     /// The time now. Stops after 213 days, where 64 bits of picoseconds end.
     pub(crate) fn now(self) -> Time {
-        let ps = self.0.elapsed().as_nanos().saturating_mul(1_000);
+        self.at(Instant::now())
+    }
+
+    pub(crate) fn at(self, instant: Instant) -> Time {
+        let ps = instant.saturating_duration_since(self.0).as_nanos().saturating_mul(1_000);
         Time(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+
+    /// By the system's clock: as long ago as that says. Who sets it meanwhile is not noticed.
+    pub(crate) fn at_system(self, at: SystemTime) -> Time {
+        let ago = at.elapsed().unwrap_or_default();
+        self.at(Instant::now().checked_sub(ago).unwrap_or(self.0))
     }
 }
 

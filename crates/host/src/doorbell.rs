@@ -1,6 +1,7 @@
 //! Wakes a host that sleeps, from any thread.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
@@ -36,6 +37,10 @@ impl Doorbell {
     /// What to wait for.
     pub(crate) fn poll_fd(&self) -> PollFd<'_> {
         PollFd::new(&self.fd, PollFlags::IN)
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     /// It has been waited for: make it silent. Whether it was rung stays known.

@@ -9,8 +9,10 @@
 //! | `runtime` | [`Host`]: the loop; calls the endpoint and the application, applies their effects |
 //! | `link` | packets to datagrams and back, faults on purpose |
 //! | `backend` | what carries datagrams, as a trait |
-//! | `udp` | datagrams over a UDP socket, in trains |
+//! | `udp` | datagrams over UDP sockets, in trains |
+//! | `stamps` | when the kernel sent them |
 //! | `xdp` | datagrams over AF_XDP, as frames |
+//! | `memory` | datagrams to another end in this process |
 //! | `neighbours` | to which MAC address a frame goes |
 //! | `node` | [`Node`]: a host on a thread of its own, for programs |
 //! | `doorbell` | wakes a sleeping host from any thread |
@@ -35,11 +37,13 @@ mod inbox;
 mod introductions;
 mod link;
 mod lives;
+mod memory;
 mod neighbours;
 mod node;
 mod outbox;
 mod runtime;
 mod signals;
+mod stamps;
 mod timers;
 mod udp;
 mod xdp;
@@ -49,6 +53,7 @@ pub use config::{AddressBook, Config, Way};
 pub use content::{Content, Pattern};
 pub use error::{ContractViolation, Error};
 pub use link::{Fate, Faults, seeded_faults};
+pub use memory::{Carried, Memory};
 pub use node::{Delivery, Limits, Manner, Message, Node, NodeError, Reply};
 pub use runtime::{Counters, Host};
 pub use udp::bind;

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::ops::Range;
+use std::time::Instant;
 
 use endpoint::{Draw, Flags, Packet, Purpose};
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use units::{Dur, HostId, MsgId, MsgKey};
+use wire::frame::{Ecn, tos};
 use wire::shim::{Datagram, Key, SHIM_LEN, ShimError, ShimRepr, TAGS_LEN, flag, seal};
 
-use crate::backend::{Arrived, Backend, Outgoing, Socket};
+use crate::backend::{Arrived, Backend, Left, Outgoing, Socket};
 use crate::doorbell::Doorbell;
+use crate::memory::Wire;
 use crate::udp::Udp;
 use crate::{Config, Content, ContractViolation, Counters, Error};
 
@@ -29,6 +32,8 @@ const _: () = assert!(
 const IP_AND_UDP: usize = 20 + 8;
 /// Shorter waits are spun, as waking up takes longer. Others that can run go first.
 const SPIN_BELOW: Dur = Dur::from_us(20);
+/// How often is looked whether a packet has left, where nothing says so to a sleeper.
+const LOOK: Dur = Dur::from_us(50);
 
 /// What happens to a datagram on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +96,11 @@ pub(crate) struct Link {
     me: HostId,
     mtu: u16,
     peers: BTreeMap<HostId, Peer>,
+    /// From how many ports packets leave.
+    ports: u16,
     pub(crate) faults: Faults,
-    /// Tokens of what was loaded since all had left.
-    tokens: Vec<u32>,
+    /// Tokens of what was lost on purpose or for lack of room.
+    lost: Vec<(u32, Left)>,
     /// Where in its datagram the payload of the packet received last is.
     payload: Range<usize>,
 }
@@ -117,13 +124,33 @@ impl Peer {
         let mtu = mtu.ok().and_then(|mtu| usize::try_from(mtu).ok()).unwrap_or(usize::MAX);
         Self { addr, mtu, key }
     }
+
+    /// Whether a packet comes from it that has come from `from`, one of `ports` ports by `path`.
+    /// What it was sent and comes back comes from its own port.
+    fn sends_from(&self, from: SocketAddr, pkt: &Packet, ports: u16) -> bool {
+        let port = match pkt.flags.has(Flags::BOUNCED) {
+            true => 0,
+            false => source_port(pkt.path, ports),
+        };
+        let mut expected = self.addr;
+        expected.set_port(expected.port().wrapping_add(port));
+        from == expected
+    }
+}
+
+/// Which of `ports` ports a packet of `path` leaves from, so that switches which know nothing of
+/// paths spread them.
+fn source_port(path: u32, ports: u16) -> u16 {
+    (path % u32::from(ports)) as u16
 }
 
 impl Link {
     pub(crate) fn new(socket: Socket, config: &Config) -> Result<Self, Error> {
+        let ports = config.source_ports.max(1);
         let backend: Box<dyn Backend> = match socket {
-            Socket::Udp(socket) => Box::new(Udp::new(socket, config.trains)?),
-            Socket::Xdp(socket) => Box::new(socket.to(&config.peers)?),
+            Socket::Udp(socket) => Box::new(Udp::new(socket, ports, config.trains)?),
+            Socket::Xdp(socket) => Box::new(socket.to(&config.peers, ports)?),
+            Socket::Memory(end) => Box::new(Wire::from(end)),
         };
         let peer = |(&host, &addr): (&HostId, &SocketAddr)| {
             let key = config.keys.get(&host).cloned();
@@ -137,8 +164,9 @@ impl Link {
             me: config.me,
             mtu: config.mtu,
             peers: config.peers.iter().map(peer).collect::<Result<_, _>>()?,
+            ports,
             faults: Box::new(|_| Fate::Pass),
-            tokens: Vec::new(),
+            lost: Vec::new(),
             payload: 0..0,
         })
     }
@@ -201,15 +229,15 @@ impl Link {
                 datagram[at % len] ^= 1 << (at / len % 8);
             }
         }
-        if fate != Fate::Drop {
-            let (markable, twice) = (pkt.flags.has(Flags::ECT), fate == Fate::Twice);
-            self.backend.append(Outgoing { to, markable, len, twice }, counters);
+        let (port, token) = (source_port(pkt.path, self.ports), pkt.token);
+        let ecn = if pkt.flags.has(Flags::ECT) { Ecn::Capable } else { Ecn::NotCapable };
+        let (tos, twice) = (tos(pkt.class, ecn), fate == Fate::Twice);
+        let outgoing = Outgoing { to, port, tos, len, twice, token };
+        if (fate == Fate::Drop || !self.backend.append(outgoing, counters)) && token != 0 {
+            self.lost.push((token, Left::Handed(Instant::now())));
         }
         counters.sent += 1;
         counters.data_sent += u64::from(payload_len > 0);
-        if pkt.token != 0 {
-            self.tokens.push(pkt.token);
-        }
         Ok(())
     }
 
@@ -218,11 +246,16 @@ impl Link {
         self.backend.flush(counters)
     }
 
-    /// The tokens of what has left since they were last asked for, in place of those in `tokens`;
-    /// what was lost on purpose has left, too.
-    pub(crate) fn take_tokens(&mut self, tokens: &mut Vec<u32>) {
-        tokens.clear();
-        std::mem::swap(&mut self.tokens, tokens);
+    /// Whether tokens of what was sent are still to come.
+    pub(crate) fn awaits(&self) -> bool {
+        !self.lost.is_empty() || self.backend.awaits()
+    }
+
+    /// The tokens of what has left since they were last asked for; what was lost on purpose has
+    /// left, too.
+    pub(crate) fn left(&mut self, left: &mut Vec<(u32, Left)>) {
+        left.append(&mut self.lost);
+        self.backend.left(left);
     }
 
     /// Look for one datagram.
@@ -262,7 +295,8 @@ impl Link {
             return Ok(Received::Ignored);
         }
         // What comes back is by this host, with the key of whom it was for.
-        let Some(peer) = self.peers.get(&pkt.src).filter(|peer| peer.addr == from) else {
+        let peer = self.peers.get(&pkt.src);
+        let Some(peer) = peer.filter(|peer| peer.sends_from(from, &pkt, self.ports)) else {
             counters.unknown_peer += 1;
             return Ok(Received::Ignored);
         };
@@ -289,6 +323,7 @@ impl Link {
             std::thread::yield_now();
             return Ok(());
         }
+        let timeout = if self.awaits() { timeout.min(LOOK) } else { timeout };
         let flags = match self.is_loaded() {
             true => PollFlags::IN | PollFlags::OUT,
             false => PollFlags::IN,
@@ -392,10 +427,11 @@ mod tests {
         }
     }
 
+    /// Of what has left: loopback stamps inside `send`.
     fn tokens(link: &mut Link) -> Vec<u32> {
-        let mut tokens = vec![77];
-        link.take_tokens(&mut tokens);
-        tokens
+        let mut left = Vec::new();
+        link.left(&mut left);
+        left.into_iter().map(|(token, _)| token).collect()
     }
 
     /// Trains end with a shorter packet, before a longer one, one with another mark, and when they
@@ -497,6 +533,52 @@ mod tests {
         assert_eq!((counters.malformed, counters.misaddressed, counters.unknown_peer), (2, 1, 1));
         a.send_to(&bytes[..len], to).unwrap();
         assert!(look(&mut b, &mut counters).is_some(), "the same bytes from their host");
+    }
+
+    /// Of path 6, with four ports, from the third; what is sent back comes from where it was sent.
+    #[test]
+    fn a_packet_is_believed_from_the_port_of_its_path_alone() {
+        let sockets = || [0, 1].map(|_| bind(LOOPBACK.parse().unwrap()).unwrap());
+        // The ports behind a free one are mostly free, too.
+        let some = std::iter::repeat_with(sockets).take(20);
+        let ((mut a, mut b), [at_a, at_b]) = some.into_iter().find_map(linked).unwrap();
+        let mut counters = Counters::default();
+        let pkt = Packet { path: 6, ..data(5) };
+        a.load(&pkt, BESIDE, &mut Pattern::default(), &mut counters).unwrap();
+        a.flush(&mut counters).unwrap();
+        assert_eq!(look(&mut b, &mut counters).unwrap().path, 6);
+        let mut bytes = b.backend.datagram().to_vec();
+        for path in [5, 7] {
+            let forged = ShimRepr { path, ..shim(&pkt, BESIDE) };
+            let len = forged.emit(b"hdr", 5, &mut bytes).unwrap();
+            seal(&mut bytes[..len], None);
+            at_a.send_to(&bytes, at_b.local_addr().unwrap()).unwrap();
+            assert!(look(&mut b, &mut counters).is_none());
+        }
+        assert_eq!(counters.unknown_peer, 2, "both have left from the first port");
+        a.load(&pkt, BESIDE, &mut Pattern::default(), &mut counters).unwrap();
+        a.flush(&mut counters).unwrap();
+        look(&mut b, &mut counters).unwrap();
+        let mut bytes = b.backend.datagram().to_vec();
+        let len = wire::shim::trim(&mut bytes, 64);
+        wire::shim::bounce(&mut bytes);
+        let mut back = at_a.local_addr().unwrap();
+        back.set_port(back.port() + 2);
+        at_b.send_to(&bytes[..len], back).unwrap();
+        let bounced = (0..4).find_map(|_| look(&mut a, &mut counters)).unwrap();
+        assert!(bounced.flags.has(Flags::BOUNCED.with(Flags::TRIMMED)));
+    }
+
+    /// Two ends of four source ports each, if those are free, and sockets at their first ports.
+    fn linked(sockets: [UdpSocket; 2]) -> Option<((Link, Link), [UdpSocket; 2])> {
+        let at = |i: u32| sockets[i as usize].local_addr().unwrap();
+        let peers: AddressBook = (0..2).map(|i| (HostId(i), at(i))).collect();
+        let link = |me: u32| {
+            let config = Config::loopback(HostId(me), peers.clone(), 1);
+            let config = Config { source_ports: 4, ..config };
+            Link::new(sockets[me as usize].try_clone().unwrap().into(), &config).ok()
+        };
+        Some(((link(0)?, link(1)?), sockets))
     }
 
     #[test]

@@ -16,6 +16,7 @@ use endpoint::{
 use nix::sys::prctl;
 use units::{Dur, HostId, MsgId, MsgKey, Time};
 
+use crate::backend::Left;
 use crate::clock::Clock;
 use crate::doorbell::Doorbell;
 use crate::inbox::{Contradiction, Inbox};
@@ -85,6 +86,14 @@ pub struct Counters {
     pub failed: u64,
     /// Signals to other hosts that were given up, because those did not answer.
     pub signals_lost: u64,
+    /// Departures that the endpoint asked for and was told of ([`Endpoint::on_sent`]), by the
+    /// kernel's stamp, as it handed the packet to the interface.
+    pub left_stamped: u64,
+    /// The same, by when the kernel gave the packet's frame back: AF_XDP's ring of completions.
+    pub left_completed: u64,
+    /// The same, by when the kernel took the packet: there was no stamp, or the packet was lost on
+    /// purpose.
+    pub left_handed: u64,
     /// What the transport counted, indexed by [`Stat`].
     pub stats: [u64; Stat::COUNT],
 }
@@ -151,8 +160,8 @@ pub struct Host<'a> {
     busy_until: Time,
     /// Packets that may still be sent in this turn.
     budget: usize,
-    /// Tokens of packets that have left, empty between turns.
-    left: Vec<u32>,
+    /// Tokens of packets that have left, empty between looks.
+    left: Vec<(u32, Left)>,
     /// The least room that the endpoint was told of since `on_room`.
     lowest_room: u64,
     /// The packet that the endpoint is looking at.
@@ -302,6 +311,7 @@ impl<'a> Host<'a> {
     /// One turn of the loop, without the sleep. Returns whether more may wait at the socket.
     fn turn(&mut self) -> Result<bool, Error> {
         self.budget = self.config.batch;
+        self.report_departures()?;
         let more_to_receive = self.receive()?;
         let now = self.look_at_clock();
         if self.doorbell.as_ref().is_some_and(|bell| bell.take()) {
@@ -371,6 +381,8 @@ impl<'a> Host<'a> {
                     self.on_control(&pkt, &beside, at)?;
                 }
                 Received::Packet(pkt, beside) => {
+                    // What it answers has left.
+                    self.report_departures()?;
                     let at = self.look_at_clock();
                     if self.is_current(&pkt, &beside, at)? {
                         // What comes back says what of this host's is over.
@@ -574,7 +586,8 @@ impl Host<'_> {
                 if !is_mine {
                     self.inbox.forget(key);
                 }
-                // The application is told of the end of a message once.
+                // Nothing more is said of a message that was delivered or refused. One that the
+                // transport gave up may be begun anew by its peer: then it fails again, or arrives.
                 if is_mine || !self.inbox.is_over(key) {
                     self.fail(key, why);
                 }
@@ -653,13 +666,7 @@ impl Host<'_> {
             if !self.link.flush(&mut self.counters)? {
                 return Ok(());
             }
-            let mut left = std::mem::take(&mut self.left);
-            self.link.take_tokens(&mut left);
-            if !left.is_empty() {
-                let at = self.look_at_clock();
-                left.iter().try_for_each(|&token| self.on_sent(token, at))?;
-            }
-            self.left = left;
+            self.report_departures()?;
             if self.budget == 0 || !self.may_choose() {
                 return Ok(());
             }
@@ -720,11 +727,36 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Tell the endpoint that a packet has left. `transmit`, which calls this, goes on polling.
-    fn on_sent(&mut self, token: u32, at: Time) -> Result<(), Error> {
-        self.with_cx(|endpoint, cx| endpoint.on_sent(cx, token, at));
-        self.port = Port::Ready;
-        self.apply_effects()
+    /// Tell the endpoint which packets have left, and when. The port is polled at the end of the
+    /// turn.
+    fn report_departures(&mut self) -> Result<(), Error> {
+        if !self.link.awaits() {
+            return Ok(());
+        }
+        let mut left = std::mem::take(&mut self.left);
+        self.link.left(&mut left);
+        if !left.is_empty() {
+            self.look_at_clock();
+        }
+        for (token, how) in left.drain(..) {
+            let at = self.left_at(how);
+            self.with_cx(|endpoint, cx| endpoint.on_sent(cx, token, at));
+            self.port = Port::Ready;
+            self.apply_effects()?;
+        }
+        self.left = left;
+        Ok(())
+    }
+
+    /// When a packet left, not later than now.
+    fn left_at(&mut self, how: Left) -> Time {
+        let (count, at) = match how {
+            Left::Stamped(at) => (&mut self.counters.left_stamped, self.clock.at_system(at)),
+            Left::Completed => (&mut self.counters.left_completed, self.now),
+            Left::Handed(at) => (&mut self.counters.left_handed, self.clock.at(at)),
+        };
+        *count += 1;
+        at.min(self.now)
     }
 }
 

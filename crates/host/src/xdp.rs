@@ -9,9 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use wire::frame::{Ecn, checksum};
 use xdp::{Filter, Mode, OpenError};
 
-use crate::backend::{Arrived, BURST, Backend, DATAGRAM_MAX, Outgoing};
+use crate::backend::{Arrived, BURST, Backend, DATAGRAM_MAX, Left, Outgoing};
 use crate::neighbours::{self, Mac, interface_of};
-use crate::{AddressBook, Counters};
+use crate::{AddressBook, Counters, udp};
 
 /// Why a host cannot have AF_XDP.
 #[derive(Debug, thiserror::Error)]
@@ -38,16 +38,29 @@ pub enum XdpError {
         /// What is missing.
         why: String,
     },
+    /// Packets are to leave from more ports than it listens at.
+    #[error(
+        "packets are to leave from {wanted} ports, and {at} has {have}: bind it with as many \
+         (`Xdp::bind_ports`)"
+    )]
+    Ports {
+        /// Where it listens.
+        at: SocketAddrV4,
+        /// As many as packets are to leave from.
+        wanted: u16,
+        /// As many as it has.
+        have: u16,
+    },
 }
 
 /// A UDP port of which the datagrams come and go as frames, past the kernel's stack (AF_XDP). The
-/// port is reserved at the kernel, too, so nobody else can have it. One per interface.
+/// ports are reserved at the kernel, too, so nobody else can have them. One per interface.
 pub struct Xdp {
     socket: xdp::Socket,
     at: SocketAddrV4,
     interface: String,
-    /// Holds the port; gets nothing.
-    reserved: UdpSocket,
+    /// Hold the ports; get nothing.
+    reserved: Vec<UdpSocket>,
 }
 
 impl Xdp {
@@ -57,13 +70,25 @@ impl Xdp {
     /// # Errors
     /// There is no such address, the port is taken, or the interface cannot be had.
     pub fn bind(at: SocketAddrV4) -> Result<Self, XdpError> {
+        Self::bind_ports(at, 1)
+    }
+
+    /// The same, with as many ports as packets are to leave from, that of `at` the first of them
+    /// (`Config::source_ports`).
+    ///
+    /// # Errors
+    /// As [`Self::bind`], or one of the ports is taken.
+    pub fn bind_ports(at: SocketAddrV4, ports: u16) -> Result<Self, XdpError> {
         let interface = interface_of(*at.ip()).ok_or(XdpError::NoInterface(*at.ip()))?;
         let port = |error| XdpError::Port { at, error };
-        let reserved = UdpSocket::bind(at).map_err(port)?;
-        let SocketAddr::V4(at) = reserved.local_addr().map_err(port)? else {
+        let first = UdpSocket::bind(at).map_err(port)?;
+        let SocketAddr::V4(at) = first.local_addr().map_err(port)? else {
             return Err(XdpError::NoInterface(*at.ip()));
         };
-        let filter = Filter::Udp { address: *at.ip(), port: at.port() };
+        let others = udp::reserve(at.into(), ports, UdpSocket::bind).map_err(port)?;
+        let reserved: Vec<UdpSocket> = std::iter::once(first).chain(others).collect();
+        let ports = reserved.len() as u16;
+        let filter = Filter::Udp { address: *at.ip(), port: at.port(), ports };
         let socket = xdp::Socket::open(&interface, filter)?;
         Ok(Self { socket, at, interface, reserved })
     }
@@ -81,8 +106,13 @@ impl Xdp {
     }
 
     /// With the frames' addresses of `peers`, which are asked for (ARP) where they are not known.
-    pub(crate) fn to(self, peers: &AddressBook) -> Result<Frames, XdpError> {
+    /// Packets leave from `ports` ports.
+    pub(crate) fn to(self, peers: &AddressBook, ports: u16) -> Result<Frames, XdpError> {
         let Self { socket, at, interface, reserved } = self;
+        let have = reserved.len() as u16;
+        if ports > have {
+            return Err(XdpError::Ports { at, wanted: ports, have });
+        }
         let mac = neighbours::own(&interface).ok_or(XdpError::NoInterface(*at.ip()))?;
         let mut headers = BTreeMap::new();
         for &peer in peers.values() {
@@ -91,12 +121,13 @@ impl Xdp {
                 return Err(error("AF_XDP hosts speak IPv4".to_owned()));
             };
             if to != at {
-                let next = neighbours::find(&interface, *to.ip(), &reserved).map_err(error)?;
+                let next = neighbours::find(&interface, *to.ip(), &reserved[0]).map_err(error)?;
                 headers.insert(peer, template((next, mac), (at, to)));
             }
         }
         Ok(Frames {
             socket,
+            first: at.port(),
             headers,
             waiting: 0,
             spare: Vec::new(),
@@ -142,12 +173,14 @@ fn template((to_mac, mac): (Mac, Mac), (from, to): (SocketAddrV4, SocketAddrV4))
     bytes
 }
 
-/// Into the headers in `frame`, which [`template`] has made: a datagram of `len` bytes follows.
-fn complete(frame: &mut [u8], len: usize, ecn: Ecn) {
+/// Into the headers in `frame`, which [`template`] has made: a datagram of `len` bytes follows, of
+/// this class and marks, and comes from `port`.
+fn complete(frame: &mut [u8], len: usize, port: u16, tos: u8) {
     let (ip, udp) = frame[ETHERNET..HEADERS].split_at_mut(IP);
+    put(udp, 0, port.into());
     put(udp, UDP_LEN, HEADERS - ETHERNET - IP + len);
     put(ip, TOTAL_LEN, HEADERS - ETHERNET + len);
-    ip[TOS] = ecn as u8;
+    ip[TOS] = tos;
     let sum = checksum(ip);
     put(ip, IP_CHECK, usize::from(sum));
 }
@@ -164,6 +197,8 @@ fn put(bytes: &mut [u8], at: usize, value: usize) {
 /// Datagrams as frames.
 pub(crate) struct Frames {
     socket: xdp::Socket,
+    /// The first of the host's ports.
+    first: u16,
     /// Headers of datagrams to each peer.
     headers: BTreeMap<SocketAddr, Headers>,
     /// Bytes that have been appended since everything had left.
@@ -175,20 +210,22 @@ pub(crate) struct Frames {
     /// The frame looked at last, and where in it its datagram is.
     last: usize,
     datagram: Range<usize>,
-    _reserved: UdpSocket,
+    _reserved: Vec<UdpSocket>,
 }
 
 impl Frames {
-    /// A frame of what is in the slot.
-    fn push(&mut self, Outgoing { to, markable, len, .. }: Outgoing, counters: &mut Counters) {
+    /// A frame of what is in the slot. Whether there is room.
+    fn push(&mut self, datagram: Outgoing, counters: &mut Counters) -> bool {
+        let Outgoing { to, port, tos, len, token, .. } = datagram;
         let (Some(headers), Some(slot)) = (self.headers.get(&to), self.socket.slot()) else {
             counters.send_losses += 1;
-            return;
+            return false;
         };
         slot[..HEADERS].copy_from_slice(headers);
-        complete(slot, len, if markable { Ecn::Capable } else { Ecn::NotCapable });
-        self.socket.push(HEADERS + len);
+        complete(slot, len, self.first.wrapping_add(port), tos);
+        self.socket.push(HEADERS + len, token);
         self.waiting += HEADERS + len;
+        true
     }
 }
 
@@ -207,13 +244,14 @@ impl Backend for Frames {
         }
     }
 
-    fn append(&mut self, datagram: Outgoing, counters: &mut Counters) {
+    fn append(&mut self, datagram: Outgoing, counters: &mut Counters) -> bool {
         let copy = datagram.twice.then(|| self.slot()[..datagram.len].to_vec());
-        self.push(datagram, counters);
+        let taken = self.push(datagram, counters);
         if let Some(copy) = copy {
             self.slot()[..datagram.len].copy_from_slice(&copy);
-            self.push(datagram, counters);
+            self.push(Outgoing { token: 0, ..datagram }, counters);
         }
+        taken
     }
 
     fn is_loaded(&self) -> bool {
@@ -234,6 +272,14 @@ impl Backend for Frames {
             self.waiting = 0;
         }
         Ok(all)
+    }
+
+    fn awaits(&self) -> bool {
+        self.socket.awaits()
+    }
+
+    fn left(&mut self, left: &mut Vec<(u32, Left)>) {
+        left.extend(self.socket.take_left().map(|token| (token, Left::Completed)));
     }
 
     fn receive(&mut self) -> io::Result<Arrived> {
@@ -278,6 +324,7 @@ fn read(frame: &[u8]) -> Option<(SocketAddr, Ecn, Range<usize>)> {
 mod tests {
     use super::*;
     use endpoint::{Draw, Purpose};
+    use wire::frame::tos;
 
     const FROM: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 700);
     const TO: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 800);
@@ -286,7 +333,7 @@ mod tests {
     fn frame(len: usize, ecn: Ecn) -> Vec<u8> {
         let mut frame = template(([2; 6], [4; 6]), (FROM, TO)).to_vec();
         frame.resize(HEADERS + len, 7);
-        complete(&mut frame, len, ecn);
+        complete(&mut frame, len, FROM.port(), tos(1, ecn));
         frame
     }
 
@@ -310,20 +357,20 @@ mod tests {
         let macs = (wire::frame::mac(dst), wire::frame::mac(src));
         let mut mine = template(macs, (FROM, TO)).to_vec();
         mine.resize(HEADERS + 5, 7);
-        complete(&mut mine, 5, Ecn::Capable);
+        complete(&mut mine, 5, 703, tos(6, Ecn::Capable));
         let repr = FrameRepr {
             src,
             dst,
             carrier: Carrier::Udp { port: 800 },
-            class: 0,
+            class: 6,
             ecn: Ecn::Capable,
             path: 0,
             body_len: 5,
         };
         let mut frame = [0; HEADERS + 5];
         repr.emit(&[7; 5], &mut frame).unwrap();
-        // Its source port is of the path.
-        frame[34..36].copy_from_slice(&700_u16.to_be_bytes());
+        // A simulated packet has no host's port to count from.
+        frame[34..36].copy_from_slice(&703_u16.to_be_bytes());
         assert_eq!(mine, frame);
     }
 

@@ -15,12 +15,13 @@ const ARP_TARGET: std::ops::Range<usize> = 38..42;
 ///
 /// A Trimline datagram is what its shim says: it counts `wire_len` bytes, as in the simulator, and
 /// takes the path that the shim names. Anything else counts its IP packet and is control: it can be
-/// lost or marked, but not trimmed.
+/// lost or marked, but not trimmed. The class of either is its DSCP.
 pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
     let Ok(frame) = Frame::new_checked(bytes) else { return arp(bytes) };
     let ip = frame.ipv4();
+    let class = frame::class_of(ip[1]);
     if let Some(pkt) = frame.udp().and_then(|_| of_datagram(frame.body())) {
-        return Some(pkt);
+        return Some(Packet { class, ..pkt });
     }
     let ecn = match Ecn::from_bits(ip[1]) {
         Ecn::NotCapable => Flags(0),
@@ -31,7 +32,7 @@ pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
         src: frame::host(&ip[12..16]).ok()?,
         dst: frame::host(&ip[16..20]).ok()?,
         proto: ip[9],
-        class: ip[1] >> 5,
+        class,
         path: ports(frame.body(), frame.udp()),
         wire_len: u16::from_be_bytes([ip[2], ip[3]]),
         flags: Flags::CONTROL.with(ecn),

@@ -172,7 +172,7 @@ impl Frames {
         }
         let slot = self.socket.slot().ok_or(Errno::ENOBUFS)?;
         slot[..frame.len()].copy_from_slice(frame);
-        self.socket.push(frame.len());
+        self.socket.push(frame.len(), 0);
         Ok(())
     }
 }

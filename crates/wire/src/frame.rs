@@ -96,6 +96,19 @@ impl Ecn {
     }
 }
 
+/// The byte of the IP header that says class and marks: for a class of 0..=7 its DSCP class
+/// selector, `class << 3` (RFC 2474, section 4.2.2.1), and ECN. Of a greater class the low bits.
+#[must_use]
+pub const fn tos(class: u8, ecn: Ecn) -> u8 {
+    class << 5 | ecn as u8
+}
+
+/// The class in the byte that [`tos`] makes.
+#[must_use]
+pub const fn class_of(tos: u8) -> u8 {
+    tos >> 5
+}
+
 /// What lies between IPv4 and the transport header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
@@ -198,7 +211,7 @@ impl FrameRepr {
     /// RFC 791, section 3.1.
     fn emit_ipv4(&self, total_len: u16, ip: &mut [u8]) {
         ip[0] = VERSION_AND_IHL;
-        ip[1] = self.class << 5 | self.ecn as u8;
+        ip[1] = tos(self.class, self.ecn);
         put(ip, 2, total_len);
         put(ip, 4, fold(self.path));
         put(ip, 6, DONT_FRAGMENT);
@@ -242,7 +255,7 @@ impl FrameRepr {
             src,
             dst,
             carrier,
-            class: ip[1] >> 5,
+            class: class_of(ip[1]),
             ecn: Ecn::from_bits(ip[1]),
             path: u32::from(get(ip, 4)),
             body_len,

@@ -12,12 +12,15 @@ use crate::kernel::{Bpf, bpf};
 pub enum Filter {
     /// All.
     All,
-    /// UDP datagrams to this address and port, in IPv4 packets without options, not fragments.
+    /// UDP datagrams to this address and these ports, in IPv4 packets without options, not
+    /// fragments.
     Udp {
         /// The destination address.
         address: Ipv4Addr,
-        /// The destination port.
+        /// The first destination port.
         port: u16,
+        /// How many there are, at least one.
+        ports: u16,
     },
 }
 
@@ -127,9 +130,9 @@ const LOAD_U8: u8 = 0x71;
 const LOAD_U16: u8 = 0x69;
 const LOAD_U32: u8 = 0x61;
 
-/// What makes a frame a datagram to `address` and `port`: fields of Ethernet, IPv4 (RFC 791, 3.1)
-/// and UDP (RFC 768) where there are no VLAN tags and no options.
-fn checks(address: Ipv4Addr, port: u16) -> [Check; 6] {
+/// What makes a frame a datagram to `address`: fields of Ethernet and IPv4 (RFC 791, 3.1) where there
+/// are no VLAN tags and no options.
+fn checks(address: Ipv4Addr) -> [Check; 5] {
     let u16_at = |offset, value: u16| Check {
         load: LOAD_U16,
         offset,
@@ -150,10 +153,11 @@ fn checks(address: Ipv4Addr, port: u16) -> [Check; 6] {
             mask: None,
             value: i32::from_ne_bytes(address.octets()),
         },
-        u16_at(36, port),
     ]
 }
 
+/// Where a datagram names its destination port (RFC 768).
+const PORT_AT: i16 = 36;
 /// Bytes before the payload of a UDP datagram.
 const HEADERS: i32 = 14 + 20 + 8;
 
@@ -165,6 +169,9 @@ fn instructions(filter: Filter, map: i32) -> Vec<u64> {
     const AND_32: u8 = 0x54;
     const JUMP_IF_GREATER: u8 = 0x2d;
     const JUMP_UNLESS_EQUAL_32: u8 = 0x56;
+    const TO_BIG_ENDIAN: u8 = 0xdc;
+    const SUBTRACT_32: u8 = 0x14;
+    const JUMP_UNLESS_BELOW_32: u8 = 0x36;
     const LOAD_MAP: u8 = 0x18;
     const CALL: u8 = 0x85;
     const EXIT: u8 = 0x95;
@@ -174,17 +181,22 @@ fn instructions(filter: Filter, map: i32) -> Vec<u64> {
     // r1 is the frame's `struct xdp_md`: where it begins, where it ends, ..., queue at 16.
     let mut code = vec![op(LOAD_U32, 6, 1, 16, 0)];
     let mut jumps = Vec::new();
-    if let Filter::Udp { address, port } = filter {
+    if let Filter::Udp { address, port, ports } = filter {
         code.extend([op(LOAD_U32, 2, 1, 0, 0), op(LOAD_U32, 3, 1, 4, 0)]);
         code.extend([op(MOVE, 4, 2, 0, 0), op(ADD_IMMEDIATE, 4, 0, 0, HEADERS)]);
         jumps.push(code.len());
         code.push(op(JUMP_IF_GREATER, 4, 3, TO_PASS, 0));
-        for Check { load, offset, mask, value } in checks(address, port) {
+        for Check { load, offset, mask, value } in checks(address) {
             code.push(op(load, 5, 2, offset, 0));
             code.extend(mask.map(|mask| op(AND_32, 5, 0, 0, mask)));
             jumps.push(code.len());
             code.push(op(JUMP_UNLESS_EQUAL_32, 5, 0, TO_PASS, value));
         }
+        // How far behind the first port; below that it is a large number.
+        code.extend([op(LOAD_U16, 5, 2, PORT_AT, 0), op(TO_BIG_ENDIAN, 5, 0, 0, 16)]);
+        code.push(op(SUBTRACT_32, 5, 0, 0, port.into()));
+        jumps.push(code.len());
+        code.push(op(JUMP_UNLESS_BELOW_32, 5, 0, TO_PASS, ports.into()));
     }
     // An address of 64 bits takes two slots; source 1 says that it is a map's descriptor.
     code.extend([op(LOAD_MAP, 1, 1, 0, map), op(0, 0, 0, 0, 0)]);

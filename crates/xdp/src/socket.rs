@@ -77,6 +77,12 @@ pub struct Socket {
     free: Vec<u64>,
     /// The next frame to be sent where it may take several chunks.
     long: Vec<u8>,
+    /// By chunk, what the last of a frame's chunks gives back when it is free again; or zero.
+    tokens: Vec<u32>,
+    /// How many of them are not zero.
+    awaited: usize,
+    /// The tokens of frames that have left since they were last asked for.
+    left: Vec<u32>,
     umem: Memory,
 }
 
@@ -112,6 +118,9 @@ impl Socket {
             joined: Vec::new(),
             free: (CHUNKS..2 * CHUNKS).map(address).collect(),
             long: vec![0; if frame_max > CHUNK { frame_max } else { 0 }],
+            tokens: vec![0; 2 * CHUNKS as usize],
+            awaited: 0,
+            left: Vec::new(),
             umem,
         })
     }
@@ -201,11 +210,12 @@ impl Socket {
         Some(self.umem.bytes_mut(at..at + self.frame_max))
     }
 
-    /// The first `len` bytes of the slot are a frame. It leaves at the next `flush`.
+    /// The first `len` bytes of the slot are a frame. It leaves at the next `flush`. When it has,
+    /// [`Socket::take_left`] gives `token`, unless that is zero.
     ///
     /// # Panics
     /// There was no slot, or it has fewer bytes.
-    pub fn push(&mut self, len: usize) {
+    pub fn push(&mut self, len: usize, token: u32) {
         assert!(len <= self.frame_max, "a frame of {len} bytes, the most is {}", self.frame_max);
         let mut written = 0;
         loop {
@@ -219,6 +229,8 @@ impl Socket {
             written += part;
             self.send.put(&[chunk, descriptor(part, written < len)]);
             if written >= len {
+                self.tokens[chunk as usize / CHUNK] = token;
+                self.awaited += usize::from(token != 0);
                 return;
             }
         }
@@ -253,12 +265,30 @@ impl Socket {
         Ok(true)
     }
 
+    /// Whether frames with a token have not left, or their tokens have not been taken.
+    #[must_use]
+    pub fn awaits(&self) -> bool {
+        self.awaited > 0
+    }
+
+    /// The tokens of frames that the kernel has given back since the last call: it has handed them
+    /// to the interface and needs them no more.
+    pub fn take_left(&mut self) -> std::vec::Drain<'_, u32> {
+        if self.awaited > 0 {
+            self.reclaim();
+        }
+        self.awaited -= self.left.len();
+        self.left.drain(..)
+    }
+
     /// Chunks of frames that have left are free again.
     fn reclaim(&mut self) {
         let waiting = self.sent.waiting();
         for _ in 0..waiting {
             let [chunk] = self.sent.take();
             self.free.push(chunk);
+            let token = std::mem::take(&mut self.tokens[chunk as usize / CHUNK]);
+            self.left.extend((token != 0).then_some(token));
         }
         if waiting > 0 {
             self.sent.release();

@@ -122,15 +122,24 @@ fn a_scenario_runs_over_af_xdp_for_root() {
         trimline testbed up x.toml
         trimline testbed run x.toml --xdp --out out || echo "refused: $?"
         trimline testbed down x.toml
+        trimline compare sim testbed x.toml --xdp --out both || echo "refused: $?"
+        ip netns list
     "#;
+    assert!(refused(dir.path(), &["compare", "x.toml", "y.toml", "--xdp"]).contains("sim testbed"));
     let Some(said) = inside(dir.path(), script) else { return };
-    assert!(said.contains("CAP_BPF") && said.contains("refused: 1"), "in a user's namespaces");
+    assert!(said.contains("CAP_BPF"), "in a user's namespaces");
+    assert_eq!(said.matches("refused: 1").count(), 2);
     let Some(said) = unshared("-nm", dir.path(), script) else { return };
     assert!(!said.contains("refused"));
-    let summary = std::fs::read_to_string(dir.path().join("out/summary.json")).unwrap();
-    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
-    assert_eq!(summary["messages"]["completed"], 7);
-    assert!(summary["packets"]["trimmed"].as_u64() > Some(0));
+    assert!(!said.lines().any(|line| line.starts_with("tl-")), "the testbed is down");
+    assert!(said.contains("testbed, AF_XDP"));
+    for out in ["out", "both/testbed", "both/sim"] {
+        let summary = dir.path().join(out).join("summary.json");
+        let summary = std::fs::read_to_string(summary).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+        assert_eq!(summary["messages"]["completed"], 7, "{out}");
+        assert!(summary["packets"]["trimmed"].as_u64() > Some(0), "{out}");
+    }
 }
 
 /// Eight hosts behind six switches: every packet between racks crosses three of them.

@@ -19,8 +19,8 @@ use wire::shim::{ShimRepr, seal};
 
 use crate::subjects;
 
-const ATTACKER: HostId = HostId(0);
-const VICTIM: HostId = HostId(1);
+pub(crate) const ATTACKER: HostId = HostId(0);
+pub(crate) const VICTIM: HostId = HostId(1);
 const HONEST: HostId = HostId(2);
 /// Packets of one flood, unless `TRIMLINE_HOSTILE_DATAGRAMS` says how many.
 const FLOOD: usize = 3_000;
@@ -33,7 +33,7 @@ const MAX_MESSAGE: u64 = 64 << 10;
 /// Of a host that answers: it ends long before.
 const LIMIT: Dur = Dur::from_ms(100_000);
 /// The life of the hosts that are not hostile.
-const LIFE: u64 = 1_000;
+pub(crate) const LIFE: u64 = 1_000;
 /// Messages that a peer may have open, of which transports have tests of their own.
 const OPEN_MAX: usize = 1 << 16;
 /// What a transport may keep of an open message beside its bytes.
@@ -103,7 +103,7 @@ fn watched(
 }
 
 /// All packets to the victim: of many messages there, and the answers to messages back.
-fn real(subject: &Subject<'_>) -> Vec<Packet> {
+pub(crate) fn real(subject: &Subject<'_>) -> Vec<Packet> {
     let run = |net: &mut Net| {
         for n in 0..200 {
             let len = 1 + n * 37 % (3 * subject.opts.payload.0);
@@ -139,13 +139,13 @@ fn first(subject: &Subject<'_>) -> Vec<Packet> {
 }
 
 /// What the attacker's shim says of `pkt`.
-fn shim(pkt: &Packet) -> ShimRepr {
+pub(crate) fn shim(pkt: &Packet) -> ShimRepr {
     ShimRepr { src: ATTACKER, dst: VICTIM, src_life: 1, ..pkt.shim() }
 }
 
 /// The same, altered in what transports do not see; half of the time it becomes a packet between
 /// hosts, with that header.
-fn altered(dice: &mut Dice, shim: ShimRepr) -> (ShimRepr, Option<u8>) {
+pub(crate) fn altered(dice: &mut Dice, shim: ShimRepr) -> (ShimRepr, Option<u8>) {
     const NUMBERS: [u64; 8] = [0, 1, 2, LIFE, LIFE - 1, LIFE << 12, 1 << 63, u64::MAX];
     let mut number = || NUMBERS[dice.below(8) as usize].wrapping_add(dice.below(2));
     let (src_life, dst_life, oldest) = (number(), number(), MsgId(number()));

@@ -7,6 +7,7 @@ mod examples;
 mod hostile;
 mod keys;
 mod node;
+mod receive;
 mod restart;
 #[path = "../../../transports/tests/it/subjects.rs"]
 mod subjects;

@@ -1,26 +1,35 @@
 //! Hosts over AF_XDP, in two network namespaces of the test's own, joined by a virtual link. As
 //! root; elsewhere the tests say that they are skipped, and why.
 
+use std::collections::BTreeMap;
+use std::io::IoSliceMut;
 use std::net::{SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 
 use ::xdp::{Filter, OpenError};
-use endpoint::{App, AppCx, AppEvent, Endpoint, Stat};
+use endpoint::{
+    App, AppCx, AppEvent, Cx, Endpoint, Flags, Msg, Packet, Span, Stat, Submit, Tx, TxPort,
+};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg, setsockopt, sockopt};
 use nix::unistd::gettid;
 use testkit::hostile::Subject;
 use trimline_host::{
-    AddressBook, Config, Host, Pattern, Socket, Xdp, XdpError, bind, seeded_faults,
+    AddressBook, Config, Counters, Error, Host, Pattern, Socket, Way, Xdp, XdpError, bind,
+    seeded_faults,
 };
-use units::{Dur, HostId};
+use units::{Dur, HostId, MsgId, Time};
 
 use crate::subjects;
 
 /// Takes the longest packets of all kinds.
 const MTU: u32 = 9_500;
 const PORT: u16 = 4_000;
+/// From which packets leave, by their paths.
+const PORTS: u16 = 3;
 const MESSAGES: u64 = 40;
 /// Typically milliseconds.
 const LIMIT: Dur = Dur::from_ms(60_000);
@@ -129,7 +138,8 @@ impl App for Exchange {
 fn exchange(me: u32, socket: Socket, endpoint: Box<dyn Endpoint>, name: &str, both: &AtomicU32) {
     let peer = (HostId(1 - me), at(1 - me).into());
     let loopback = Config::loopback(HostId(me), AddressBook::from([peer]), 1);
-    let config = Config { incarnation: 0, ..loopback };
+    let ways = BTreeMap::from([(peer.0, Way { paths: 7, hops: 2 })]);
+    let config = Config { incarnation: 0, ways, source_ports: PORTS, ..loopback };
     let (mut app, mut content) = (Exchange::default(), Pattern::default());
     let mut host = Host::new(config, socket, endpoint, &mut app, &mut content).unwrap();
     host.set_faults(seeded_faults(1, HostId(me), 20, 20));
@@ -174,15 +184,127 @@ fn every_kind(socket: impl Fn(u32) -> Socket + Sync) {
 
 #[test]
 fn every_transport_runs_over_frames() {
-    every_kind(|me| Xdp::bind(at(me)).unwrap().into());
+    every_kind(|me| Xdp::bind_ports(at(me), PORTS).unwrap().into());
 }
 
 #[test]
 fn frames_and_sockets_understand_each_other() {
     every_kind(|me| match me {
-        0 => Xdp::bind(at(me)).unwrap().into(),
+        0 => Xdp::bind_ports(at(me), PORTS).unwrap().into(),
         _ => bind(at(me).into()).unwrap().into(),
     });
+}
+
+/// Sends a packet of each class, by as many paths, and wants to know when they have left.
+struct EachClass {
+    next: u8,
+    /// By bits, what has left.
+    left: u16,
+}
+
+const CLASSES: u8 = 8;
+
+impl Endpoint for EachClass {
+    fn on_submit(&mut self, _: &mut Cx<'_>, _: &Msg) -> Submit {
+        Submit::Taken
+    }
+
+    fn on_packet(&mut self, _: &mut Cx<'_>, _: &Packet) {}
+
+    fn on_timer(&mut self, _: &mut Cx<'_>, _: endpoint::TimerId) {}
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, _: TxPort, slot: &mut Packet) -> Tx {
+        if self.next == CLASSES {
+            return Tx::Idle;
+        }
+        let n = self.next;
+        self.next += 1;
+        *slot = Packet {
+            src: cx.me,
+            dst: HostId(1),
+            class: n,
+            path: n.into(),
+            flags: if n.is_multiple_of(2) { Flags(0) } else { Flags::ECT },
+            token: u32::from(n) + 1,
+            wire_len: 100,
+            span: Span { msg: MsgId(n.into()), offset: 0, len: 10 },
+            ..Packet::EMPTY
+        };
+        Tx::Sent
+    }
+
+    fn on_sent(&mut self, cx: &mut Cx<'_>, token: u32, at: Time) {
+        let bit = 1 << token;
+        assert!(self.left & bit == 0 && Time::ZERO < at && at <= cx.now, "{token} at {at}");
+        self.left |= bit;
+    }
+}
+
+/// Source port, and class and marks, of a datagram that comes to `socket`.
+fn seen_by(socket: &UdpSocket) -> (u16, u8) {
+    let (mut bytes, mut control) = ([0; 2_000], nix::cmsg_space!(u8));
+    let mut slices = [IoSliceMut::new(&mut bytes)];
+    let (fd, control) = (socket.as_raw_fd(), Some(control.as_mut_slice()));
+    let message = recvmsg::<SockaddrIn>(fd, &mut slices, control, MsgFlags::empty()).unwrap();
+    let tos = message.cmsgs().unwrap().find_map(|control| match control {
+        ControlMessageOwned::Ipv4Tos(tos) => Some(tos),
+        _ => None,
+    });
+    (message.address.unwrap().port(), tos.unwrap())
+}
+
+/// What a switch that knows nothing of us can go by, over both back ends; and how each knows when
+/// packets have left.
+#[test]
+fn class_is_dscp_marks_are_ecn_and_path_is_the_source_port() {
+    if !may() {
+        return;
+    }
+    two_hosts(|me, other| {
+        for xdp in [true, false] {
+            if me == 1 {
+                let socket = UdpSocket::bind(at(1)).unwrap();
+                setsockopt(&socket, sockopt::IpRecvTos, &true).unwrap();
+                other.meet(0);
+                let seen: Vec<_> = (0..CLASSES).map(|_| seen_by(&socket)).collect();
+                let expected = (0..CLASSES).map(|n| {
+                    // Class selector (RFC 2474, 4.2.2.1), then ECT(0) or none (RFC 3168).
+                    (
+                        PORT + u16::from(n) % PORTS,
+                        n << 5 | if n.is_multiple_of(2) { 0b00 } else { 0b10 },
+                    )
+                });
+                assert_eq!(seen, expected.collect::<Vec<_>>(), "AF_XDP: {xdp}");
+                other.meet(0);
+                continue;
+            }
+            other.meet(0);
+            let socket: Socket = match xdp {
+                true => Xdp::bind_ports(at(0), PORTS).unwrap().into(),
+                false => bind(at(0).into()).unwrap().into(),
+            };
+            let peers = AddressBook::from([(HostId(1), at(1).into())]);
+            let config = Config::loopback(HostId(0), peers, 1);
+            let config = Config { source_ports: PORTS, ..config };
+            let (mut app, mut content) = (Idle, Pattern::default());
+            let endpoint = Box::new(EachClass { next: 0, left: 0 });
+            let mut host = Host::new(config, socket, endpoint, &mut app, &mut content).unwrap();
+            let told = |c: &Counters| c.left_completed + c.left_stamped + c.left_handed;
+            assert!(host.run(LIMIT, |c| told(c) == CLASSES.into()).unwrap());
+            let c = *host.counters();
+            let expected = if xdp { (8, 0, 0) } else { (0, 8, 0) };
+            assert_eq!((c.left_completed, c.left_stamped, c.left_handed), expected);
+            other.meet(0);
+        }
+    });
+}
+
+struct Idle;
+
+impl App for Idle {
+    fn on_start(&mut self, _: &mut AppCx<'_>) {}
+
+    fn on_event(&mut self, _: &mut AppCx<'_>, _: AppEvent) {}
 }
 
 #[test]
@@ -217,5 +339,17 @@ fn what_cannot_be_is_refused_with_what_to_do() {
             let error = host.err().unwrap().to_string();
             assert!(error.contains(says) && error.contains(peer), "{error}");
         }
+        let config = Config::loopback(HostId(0), AddressBook::new(), 1);
+        let config = Config { source_ports: 2, ..config };
+        let (mut app, mut content) = (Idle, Pattern::default());
+        let endpoint = Box::new(EachClass { next: CLASSES, left: 0 });
+        let host = Host::new(config, Xdp::bind(at(0)).unwrap(), endpoint, &mut app, &mut content);
+        let error = host.err().unwrap();
+        let ports = Error::Xdp(XdpError::Ports { at: at(0), wanted: 2, have: 1 });
+        assert_eq!(error.to_string(), ports.to_string());
+        let taken = UdpSocket::bind(SocketAddrV4::new(*at(0).ip(), PORT + 1)).unwrap();
+        let error = Xdp::bind_ports(at(0), 2).err().unwrap().to_string();
+        assert!(error.contains("of 2 source ports from 10.0.0.1:4000 on, number 1"), "{error}");
+        drop(taken);
     });
 }

@@ -20,6 +20,8 @@ use crate::error::Error;
 
 /// Where hosts listen.
 const PORT: u16 = 7_117;
+/// The most ports that packets leave from: each is a socket.
+const SOURCE_PORTS_MAX: u32 = 16;
 /// What a round trip takes on this machine beside the links: four wake-ups.
 const OF_THE_MACHINE: Dur = Dur::from_us(100);
 
@@ -95,7 +97,7 @@ pub(super) fn run(
     let inside = || {
         let at = SocketAddrV4::new(address(me).into(), PORT);
         let socket: Socket = match wires.xdp {
-            true => Xdp::bind(at).map_err(|e| e.to_string())?.into(),
+            true => Xdp::bind_ports(at, source_ports(scenario)).map_err(|e| e.to_string())?.into(),
             false => bind(at.into()).map_err(|e| format!("cannot listen at {at}: {e}"))?.into(),
         };
         let Some(zero) = shared.begin.ready(&shared.stop) else { return Ok(None) };
@@ -125,6 +127,16 @@ pub(super) fn run(
     Ok(Some(Ended { log: app.log, jobs, counters, cpu, now }))
 }
 
+/// One for each path, so that whoever looks at the packets, and switches that know no paths, can
+/// tell them apart.
+fn source_ports(scenario: &Scenario) -> u16 {
+    let topology = &scenario.topology;
+    let hosts = || (0..topology.hosts()).map(HostId);
+    let pairs = hosts().flat_map(|a| hosts().filter(move |&b| b != a).map(move |b| (a, b)));
+    let most = pairs.map(|(a, b)| topology.paths(a, b)).max().unwrap_or(1);
+    most.min(SOURCE_PORTS_MAX) as u16
+}
+
 fn config(scenario: &Scenario, me: HostId, start: Instant) -> Config {
     let topology = &scenario.topology;
     let others = (0..topology.hosts()).map(HostId).filter(|&host| host != me);
@@ -140,6 +152,7 @@ fn config(scenario: &Scenario, me: HostId, start: Instant) -> Config {
         paced: true,
         mtu: scenario.transports.mtu(),
         ways,
+        source_ports: source_ports(scenario),
         base_rtt: topology.longest_rtt() + OF_THE_MACHINE,
         max_message: check::MESSAGE_MAX,
         max_buffered: check::MESSAGE_MAX,
@@ -247,5 +260,6 @@ mod tests {
         let way = |to| (config.paths(HostId(0), HostId(to)), config.hops(HostId(0), HostId(to)));
         assert_eq!(way(1), (1, 2), "under the same switch");
         assert_eq!(way(7), (2, 4), "over either spine");
+        assert_eq!(config.source_ports, 2);
     }
 }

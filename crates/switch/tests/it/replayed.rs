@@ -15,7 +15,7 @@ use trimline_switch::{ReplayError, Switch, replay};
 use units::{Dur, HostId, MsgId, Rate, Time};
 use wire::frame::{Carrier, Ecn, FrameRepr};
 
-const HOSTS: u32 = 8;
+pub(crate) const HOSTS: u32 = 8;
 const LINK: LinkSpec = LinkSpec { rate: Rate(1_000_000_000), delay: Dur(1_000_000) };
 
 /// A file in memory.
@@ -56,7 +56,7 @@ pub(crate) fn config(queue: QueueSpec) -> Config {
 }
 
 /// The paper's.
-const NDP: NdpSpec = NdpSpec {
+pub(crate) const NDP: NdpSpec = NdpSpec {
     data_capacity: Capacity::Packets(8),
     header_capacity: Capacity::Bytes(72_000),
     header_weight: 10,
@@ -71,7 +71,7 @@ pub(crate) fn ndp() -> QueueSpec {
 }
 
 /// The frame of `pkt` between two hosts.
-fn frame(pkt: &Packet) -> Vec<u8> {
+pub(crate) fn frame(pkt: &Packet) -> Vec<u8> {
     let (mut body, mut frame) = (vec![0; 10_000], vec![0; 10_000]);
     let payload = u16::try_from(pkt.payload_len()).unwrap();
     let len = pkt.shim().emit(pkt.header(), payload, &mut body).unwrap();
@@ -91,7 +91,7 @@ fn frame(pkt: &Packet) -> Vec<u8> {
 }
 
 /// The `n`-th packet: to host 0 mostly, a tenth of them control.
-fn packet(draw: Draw, n: u64, src: u32) -> Packet {
+pub(crate) fn packet(draw: Draw, n: u64, src: u32) -> Packet {
     let any = |what: &'static str, bound| draw.below(Purpose::new(what), n, bound);
     let dst = if any("elsewhere", 8) == 0 { (src + 1) % HOSTS } else { 0 };
     let control = any("control", 10) == 0;

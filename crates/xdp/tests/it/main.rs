@@ -47,7 +47,7 @@ fn frame(n: u32, len: usize) -> Vec<u8> {
 
 fn push(socket: &mut Socket, frame: &[u8]) {
     socket.slot().unwrap()[..frame.len()].copy_from_slice(frame);
-    socket.push(frame.len());
+    socket.push(frame.len(), 0);
 }
 
 /// Frames that arrive until there are `n`, or for a second.
@@ -143,7 +143,7 @@ fn what_the_filter_does_not_name_goes_to_the_kernel() {
     with_link(1500, || {
         let address = Ipv4Addr::new(10, 9, 0, 2);
         let mut a = Socket::open("left", Filter::All).unwrap();
-        let mut b = Socket::open("right", Filter::Udp { address, port: 700 }).unwrap();
+        let mut b = Socket::open("right", Filter::Udp { address, port: 700, ports: 1 }).unwrap();
         let kernel = UdpSocket::bind((address, 701)).unwrap();
         kernel.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
         let ours = datagram(700, |_| {});
