@@ -34,7 +34,8 @@ def run(
     `threads` changes no result; without it as many are used as pay. `out` is a directory for the
     files of `trimline run`, report and traces included. `progress` shows a bar (with tqdm).
 
-    Other Python threads go on meanwhile, and Ctrl-C stops the run. Raises `ScenarioError` for a
+    Other Python threads go on meanwhile. Ctrl-C stops the run; partial results, which say so, are
+    then in `out`, if that is given. Raises `ScenarioError` for a
     wrong scenario and `RunError` for a failed run. What a transport in Python raises is raised.
     """
     edits = dict(set or {})

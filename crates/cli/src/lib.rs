@@ -32,8 +32,8 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use clap::Parser;
 use scenario::{Diagnostic, Error};
@@ -79,15 +79,19 @@ fn warn(warning: &str) {
     tell(format_args!("{on}warning:{off} {}\n", table::printable(warning)));
 }
 
-/// Whether the command that runs ends by itself when it is told to.
-static ENDS_ITSELF: AtomicBool = AtomicBool::new(false);
-/// Whether it has been told to.
-static TOLD_TO_END: AtomicBool = AtomicBool::new(false);
+/// Set once the command that runs ends by itself when it is interrupted: what is said then.
+static ENDS_ITSELF: OnceLock<&str> = OnceLock::new();
+/// Whether it has been interrupted.
+static INTERRUPT: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// On Ctrl-C, and when it is told to end, the program leaves its directories as it found them.
+/// On Ctrl-C, and when it is told to end, the program leaves its directories as it found them,
+/// unless the command ends by itself. A second time it does not wait for that.
 fn clear_when_interrupted() {
     let ended = ctrlc::set_handler(|| {
-        if ENDS_ITSELF.load(Ordering::Relaxed) && !TOLD_TO_END.swap(true, Ordering::Relaxed) {
+        if let Some(said) = ENDS_ITSELF.get()
+            && !INTERRUPT.swap(true, Ordering::Relaxed)
+        {
+            tell(said);
             return;
         }
         metrics::discard_unfinished();

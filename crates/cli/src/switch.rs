@@ -15,7 +15,7 @@ use scenario::{Diagnostic, Error, Scenario};
 use switch::{Backend, Harm, Options, Seen, Switch, Totals, Watch, record};
 
 use crate::table::right;
-use crate::{ENDS_ITSELF, Ended, TOLD_TO_END, args, say, tell, warn};
+use crate::{ENDS_ITSELF, Ended, INTERRUPT, args, say, tell, warn};
 
 /// How often the table is shown on a terminal, and how often else.
 const LIVE: Duration = Duration::from_secs(1);
@@ -44,14 +44,14 @@ pub(crate) fn switch(args: &args::Switch, progress: args::Progress) -> Ended {
     let start = SystemTime::now();
     let capture = args.capture.as_deref().map(|file| Capture::new(file, &switch, &scenario, start));
     let mut capture = capture.transpose()?;
-    ENDS_ITSELF.store(true, Ordering::Relaxed);
+    let _ = ENDS_ITSELF.set("");
     let ends = args.time.map(|time| Instant::now() + Duration::from_nanos(time.0 / 1_000));
     let mut live = Live::new(progress);
     let options = Options { harm: args.harm.harm(), seed: scenario.seed(), start, busy: args.busy };
     let go_on = |switch: &Switch, totals: &Totals| {
         live.show(switch, totals);
         let over = ends.is_some_and(|ends| Instant::now() >= ends);
-        !over && !TOLD_TO_END.load(Ordering::Relaxed)
+        !over && !INTERRUPT.load(Ordering::Relaxed)
     };
     let mut see = capture.as_mut().map(|capture| |seen: Seen<'_>| capture.see(seen));
     let watch = see.as_mut().map(|see| see as &mut Watch<'_>);
