@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod compare;
 mod comparison;
+mod estimate;
 mod explain;
 mod generated;
 mod html;
@@ -37,6 +38,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use clap::Parser;
 use scenario::{Diagnostic, Error};
+use serde::Serialize;
 
 pub use run::{Ran, run_into};
 
@@ -57,6 +59,20 @@ fn say(line: impl Display) -> Ended {
         }
         _ => Ok(()),
     }
+}
+
+/// Print one JSON document on stdout.
+fn say_json(value: &impl Serialize) -> Ended {
+    let text = serde_json::to_string_pretty(value);
+    // Structures of ours with texts as keys: this cannot fail.
+    say(text.unwrap_or_default())
+}
+
+/// Results and where their files are, for `--json`.
+#[derive(Serialize)]
+struct Printed<'a, T> {
+    directory: &'a Path,
+    results: &'a T,
 }
 
 /// Print on stderr. Whoever reads it may have gone (`2>&1 | head`): that stops no run.
@@ -108,6 +124,14 @@ fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1))
 }
 
+/// The most memory that this process has held, bytes.
+fn peak_rss() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024.0)
+}
+
 /// How this process was started.
 struct Started {
     /// The words that start the program.
@@ -151,12 +175,13 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
         Command::Init(args) => init::init(&args),
         Command::Run(args) => run::run(&args, progress),
         Command::Check(args) => check::check(&args),
+        Command::Estimate(args) => estimate::estimate(&args, progress),
         Command::Compare(args) => compare::compare(&args, progress),
         Command::Explain(args) => explain::explain(&args, progress),
         Command::Sweep(args) => sweep::sweep(&args, progress),
         Command::Reproduce(args) => reproduce::reproduce(&args, progress),
         Command::Scoreboard(args) => scoreboard::scoreboard(&args),
-        Command::List { what } => list::list(what),
+        Command::List { what, json } => list::list(what, json),
         Command::Examples { dir } => shipped::examples(&dir),
         Command::Completions { shell } => generated::completions(shell),
         Command::Man { dir } => generated::man(&dir),

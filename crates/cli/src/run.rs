@@ -8,7 +8,10 @@ use scenario::{Error, Estimate, Options, Scenario, Trace, Written, unwritable};
 
 use crate::args::{self, Departures, Events, TraceKind};
 use crate::progress::Bar;
-use crate::{ENDS_ITSELF, Ended, INTERRUPT, html, own_command_line, said, say, table, tell, warn};
+use crate::{
+    ENDS_ITSELF, Ended, INTERRUPT, Printed, html, own_command_line, said, say, say_json, table,
+    tell, warn,
+};
 
 /// `trimline run`.
 pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
@@ -43,7 +46,11 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
     drop(bar);
     let Ran { summary, violated } = finished?;
     print_warnings(&summary.warnings);
-    said(print(&summary, &dir), &dir);
+    let printed = match args.json {
+        true => say_json(&Printed { directory: &dir, results: &summary }),
+        false => print(&summary, &dir),
+    };
+    said(printed, &dir);
     match violated {
         Some(error) => Err(error),
         None if summary.partial => Err(Error::Stopped),

@@ -155,7 +155,7 @@ fn unviolated(
 }
 
 /// With messages and traces in `out`, if there is one. A violation is the caller's.
-fn simulate_into(
+pub(crate) fn simulate_into(
     scenario: &Scenario,
     options: &Options,
     out: Option<&OutputDir>,
@@ -327,7 +327,7 @@ pub(crate) fn why_it_ended(violation: &Violation) -> String {
 }
 
 /// The error that a violated invariant is, if there is one.
-fn violated(
+pub(crate) fn violated(
     scenario: &Scenario,
     options: &Options,
     violation: Option<&Violation>,
@@ -390,7 +390,7 @@ fn sim(
     let apps = apps(scenario)?;
     let sim = Sim::new(Arc::clone(&scenario.topology), config, endpoints, apps, observer);
     let sim = sim.map_err(|e| impossible(e.to_string()))?;
-    let built = Progress { now: Time::ZERO, events: 0, submitted: 0, delivered: 0 };
+    let built = Progress::default();
     let _ = progress(&built); // nothing can have failed yet that would stop it
     let ended = sim.run(&mut |p| match progress(p) {
         ControlFlow::Continue(()) if options.is_stopped() || options.is_interrupted() => {
