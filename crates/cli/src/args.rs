@@ -38,6 +38,9 @@ pub(crate) enum Progress {
 pub(crate) enum Command {
     /// Write a first scenario, with comments, after three questions
     Init(Init),
+    /// Write a crate with a transport of your own, which runs beside those here
+    #[command(subcommand)]
+    New(New),
     /// Run one scenario: a summary on stdout, files in the output directory
     Run(Run),
     /// Say what a scenario will do, and what looks wrong in it, without running it
@@ -117,6 +120,25 @@ pub(crate) struct Init {
     /// To the third: rpc, web-search or incast
     #[arg(long)]
     pub(crate) traffic: Option<String>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum New {
+    /// Write a crate: a transport with a window, its tests, and a program that runs it beside NDP
+    Transport(NewTransport),
+}
+
+#[derive(Args)]
+pub(crate) struct NewTransport {
+    /// What the crate is called, and its directory
+    pub(crate) name: String,
+    /// Where it goes [default: the name]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// The directory of Trimline's sources, which the crate builds against [default: its
+    /// repository]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trimline: Option<PathBuf>,
 }
 
 #[derive(Args)]

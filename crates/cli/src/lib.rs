@@ -15,6 +15,7 @@ mod html;
 mod init;
 mod jobs;
 mod list;
+mod new;
 mod p4;
 mod progress;
 mod reproduce;
@@ -42,7 +43,7 @@ use serde::Serialize;
 
 pub use run::{Ran, run_into};
 
-use args::{Cli, Command, Nic, P4, Rtl, Testbed};
+use args::{Cli, Command, New, Nic, P4, Rtl, Testbed};
 
 /// The exit code of an interrupted program, as shells have it: 128 and the number of SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -173,6 +174,7 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
     };
     let ended = match command {
         Command::Init(args) => init::init(&args),
+        Command::New(New::Transport(args)) => new::transport(&args),
         Command::Run(args) => run::run(&args, progress),
         Command::Check(args) => check::check(&args),
         Command::Estimate(args) => estimate::estimate(&args, progress),
