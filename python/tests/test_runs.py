@@ -117,6 +117,26 @@ def test_ctrl_c_stops_it(call: str) -> None:
     assert "KeyboardInterrupt" in errors and run.returncode != 0
 
 
+def test_ctrl_c_leaves_partial_results_where_they_were_to_be_kept(tmp_path: Path) -> None:
+    script = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import trimline\nfrom helpers import slow\n"
+        f"print('begun', flush=True)\ntrimline.run(slow(), threads=1, out={str(tmp_path)!r})\n"
+    )
+    words = [sys.executable, "-c", script]
+    run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stdout is not None and run.stdout.readline() == "begun\n"
+    time.sleep(1.0)
+    run.send_signal(signal.SIGINT)
+    try:
+        _, errors = run.communicate(timeout=30)
+    finally:
+        run.kill()
+    assert "KeyboardInterrupt" in errors and run.returncode != 0
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["partial"] is True and "partial results" in " ".join(summary["warnings"])
+
+
 def test_what_progress_raises_stops_the_run(tmp_path: Path) -> None:
     def enough(share: float) -> None:
         assert 0 <= share <= 1

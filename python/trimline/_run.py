@@ -35,7 +35,8 @@ def run(
     files of `trimline run`, report and traces included; `trace` names these as `--trace` does
     (`"queues"`, `"packets@host:0"`, `"flows@3:0"`). `progress` shows a bar (with tqdm).
 
-    Other Python threads go on meanwhile, and Ctrl-C stops the run. Raises `ScenarioError` for a
+    Other Python threads go on meanwhile. Ctrl-C stops the run; partial results, which say so, are
+    then in `out`, if that is given. Raises `ScenarioError` for a
     wrong scenario and `RunError` for a failed run. What a transport in Python raises is raised.
     """
     edits = dict(set or {})

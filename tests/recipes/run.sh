@@ -1,6 +1,7 @@
 #!/bin/sh
 # The recipes of CONTRIBUTING for a queue, a TCP rule, a transport and a topology, followed in a copy of
-# the tree that is thrown away: it must compile and run, and the places touched are counted.
+# the tree that is thrown away: it must compile and run, and the places touched are counted. Then a
+# transport outside of the tree.
 # usage: tests/recipes/run.sh [TARGET_DIR]   (TARGET_DIR: build products to use again)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -65,3 +66,15 @@ cargo build -q --locked -p trimline
     exit 1
 }
 echo 'all compile, and the torus delivers with stop-and-wait'
+
+# A transport outside of the tree: what `trimline new` writes, built against this copy.
+"$CARGO_TARGET_DIR/debug/trimline" new transport my-own --dir "$copy/../$(basename "$copy")-own" --trimline "$copy"
+own="$copy/../$(basename "$copy")-own"
+trap 'rm -rf "$copy" "$own"' EXIT
+cd "$own"
+cargo test -q --offline
+cargo run -q --offline -- google-rpc | grep -q '^google-rpc  *my-own  *[1-9]' || {
+    echo 'the transport outside of the tree delivers nothing' >&2
+    exit 1
+}
+echo 'and so does a transport outside of the tree'

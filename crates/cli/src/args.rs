@@ -38,10 +38,16 @@ pub(crate) enum Progress {
 pub(crate) enum Command {
     /// Write a first scenario, with comments, after three questions
     Init(Init),
+    /// Write a crate with a transport of your own, which runs beside those here
+    #[command(subcommand)]
+    New(New),
     /// Run one scenario: a summary on stdout, files in the output directory
     Run(Run),
     /// Say what a scenario will do, and what looks wrong in it, without running it
     Check(Check),
+    /// Say what runs will take on this machine, from a short part of each: messages, packet-hops,
+    /// memory, wall time
+    Estimate(Estimate),
     /// Run several scenarios, two at a time, and print one table that compares them; or, as
     /// `compare sim testbed FILE`, one scenario in the simulator and on this machine
     Compare(Compare),
@@ -57,6 +63,9 @@ pub(crate) enum Command {
     List {
         /// Category
         what: What,
+        /// Print a JSON list
+        #[arg(long)]
+        json: bool,
     },
     /// Write what comes with Trimline into a directory: scenarios, studies, P4 programs, and
     /// Wireshark's script
@@ -113,6 +122,25 @@ pub(crate) struct Init {
     pub(crate) traffic: Option<String>,
 }
 
+#[derive(Subcommand)]
+pub(crate) enum New {
+    /// Write a crate: a transport with a window, its tests, and a program that runs it beside NDP
+    Transport(NewTransport),
+}
+
+#[derive(Args)]
+pub(crate) struct NewTransport {
+    /// What the crate is called, and its directory
+    pub(crate) name: String,
+    /// Where it goes [default: the name]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// The directory of Trimline's sources, which the crate builds against [default: its
+    /// repository]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trimline: Option<PathBuf>,
+}
+
 #[derive(Args)]
 pub(crate) struct Switch {
     /// The scenario (TOML): its topology, `queue`, `routing` and `fault` are the switch's
@@ -146,6 +174,9 @@ pub(crate) struct Switch {
     pub(crate) busy: bool,
     #[command(flatten)]
     pub(crate) harm: Harm,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What happens to frames as they leave a switch.
@@ -206,6 +237,9 @@ pub(crate) struct TestbedRun {
     pub(crate) capture: bool,
     #[command(flatten)]
     pub(crate) harm: Harm,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -288,6 +322,9 @@ pub(crate) struct RtlCosim {
     /// Where trace and waveform of a mismatch go
     #[arg(long, value_name = "DIR", default_value = "out/rtl")]
     pub(crate) out: PathBuf,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -355,6 +392,9 @@ pub(crate) enum P4 {
 pub(crate) struct P4Check {
     #[command(flatten)]
     pub(crate) program: P4Program,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -415,6 +455,9 @@ pub(crate) struct Run {
     /// How departures are worked out: eager is the slow cross-check, with the same results
     #[arg(long, value_enum, default_value_t = Departures::Lazy)]
     pub(crate) departures: Departures,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -423,6 +466,27 @@ pub(crate) struct Check {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) edits: Edits,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Estimate {
+    /// The scenarios (TOML), or manifest.json of earlier runs
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) edits: Edits,
+    /// Threads, as for `trimline run`
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = threads)]
+    pub(crate) threads: Threads,
+    /// Run so much of each, in real time
+    #[arg(long = "for", value_name = "TIME", default_value = "2s")]
+    pub(crate) time: Dur,
+    /// Print a JSON list instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -437,6 +501,9 @@ pub(crate) struct Explain {
     /// Print every line, also of a long life
     #[arg(long)]
     pub(crate) all: bool,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -469,6 +536,9 @@ pub(crate) struct Compare {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
+    /// Print JSON instead of tables; with --list-jobs a list, with the command that runs each
+    #[arg(long, conflicts_with_all = ["emit", "job"])]
+    pub(crate) json: bool,
 }
 
 impl Compare {
@@ -503,6 +573,9 @@ pub(crate) struct Sweep {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
+    /// Print JSON instead of tables; with --list-jobs a list, with the command that runs each
+    #[arg(long, conflicts_with_all = ["emit", "job"])]
+    pub(crate) json: bool,
 }
 
 /// How the jobs of a sweep or a comparison are run.
@@ -523,9 +596,6 @@ pub(crate) struct Jobs {
     /// Run nothing: list the jobs with their directories
     #[arg(long, conflicts_with_all = ["collect", "emit"])]
     pub(crate) list_jobs: bool,
-    /// With --list-jobs: print a JSON list, with the command that runs each
-    #[arg(long, requires = "list_jobs")]
-    pub(crate) json: bool,
     /// Run only the jobs of these numbers, into their directories, and show no results
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["collect", "emit", "list_jobs"])]
@@ -584,6 +654,9 @@ pub(crate) struct Reproduce {
     /// Write the verdicts to the study's verdicts.toml, with which later runs are compared
     #[arg(long)]
     pub(crate) record: bool,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 impl Reproduce {
@@ -604,6 +677,9 @@ pub(crate) struct Scoreboard {
     /// Write the scoreboard with the headline numbers to this Markdown file
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Changes to a scenario from the command line.

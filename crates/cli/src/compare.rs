@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metrics::Summary;
 use scenario::{Diagnostic, Error, Options, Progress, Scenario, Variant};
+use serde::Serialize;
 use study::Step;
 
 use crate::args;
 use crate::progress::{Bar, RunsBar};
 use crate::run::{print_warnings, run_into};
-use crate::{Ended, cores, html, said, say, table, tell};
+use crate::{Ended, cores, html, said, say, say_json, table, tell};
 
 /// A run that drains has done less than all.
 const GOING_ON: f64 = 0.99;
@@ -29,6 +30,20 @@ struct Job {
     /// What the table calls it: the scenario's name, or that of its directory where it is not
     /// unique.
     label: String,
+}
+
+/// What was run, for `--json`.
+#[derive(Serialize)]
+struct Runs<'a> {
+    report: &'a Path,
+    runs: Vec<Run<'a>>,
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    label: &'a str,
+    directory: &'a Path,
+    summary: &'a Summary,
 }
 
 /// `trimline compare`. Every scenario is read before the first one runs.
@@ -91,8 +106,17 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
     }
     let dirs: Vec<PathBuf> = jobs.iter().map(|job| job.dir.clone()).collect();
     html::publish(&html::of_runs(&dirs)?, &path)?;
-    let printed = say(table::comparison(&labels, &summaries))
-        .and_then(|()| say(format_args!("report: {}", path.display())));
+    let printed = if args.json {
+        let runs = jobs.iter().zip(&summaries).map(|(job, summary)| Run {
+            label: &job.label,
+            directory: &job.dir,
+            summary,
+        });
+        say_json(&Runs { report: &path, runs: runs.collect() })
+    } else {
+        say(table::comparison(&labels, &summaries))
+            .and_then(|()| say(format_args!("report: {}", path.display())))
+    };
     said(printed, &out);
     Ok(())
 }

@@ -12,7 +12,7 @@ use study::{Comparison, Plan, Seeding, Seeds, What};
 use crate::jobs::{Batch, Done};
 use crate::reproduce::with_interval;
 use crate::table::{number, printable, right};
-use crate::{Ended, args, own_command_line, said, say, tell, warn};
+use crate::{Ended, Printed, args, own_command_line, said, say, say_json, tell, warn};
 
 /// `trimline compare --seeds`. Fails if a run fails.
 pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progress) -> Ended {
@@ -31,7 +31,7 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
     let plan = Plan::new(comparison.study(), false)?;
     let batch = Batch::new(&plan, &dir, command(args, seeds), &args.jobs);
     if args.jobs.list_jobs {
-        return batch.list(args.jobs.json);
+        return batch.list(args.json);
     }
     if let Some(scheduler) = args.jobs.emit {
         return batch.emit(scheduler, Seeding::All);
@@ -44,7 +44,11 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
     let missing = done.take_missing();
     let results = write(&comparison, &batch, &done, out)?;
     results.warnings.iter().for_each(|warning| warn(warning));
-    said(print(&results, &dir), &dir);
+    let printed = match args.json {
+        true => say_json(&Printed { directory: &dir, results: &results }),
+        false => print(&results, &dir),
+    };
+    said(printed, &dir);
     batch.ended(&missing)
 }
 

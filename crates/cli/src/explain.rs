@@ -1,13 +1,15 @@
 //! `trimline explain`: where the time of one message went.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use metrics::{CAUSES, LifeCause};
 use scenario::{Explained, Options, Scenario, Step};
+use serde::Serialize;
 use units::{Dur, Time};
 
 use crate::progress::Bar;
-use crate::{Ended, args, own_command_line, say};
+use crate::{Ended, args, own_command_line, say, say_json};
 
 /// Of a longer life so many lines at either end are printed.
 const ENDS: usize = 20;
@@ -23,9 +25,64 @@ pub(crate) fn explain(args: &args::Explain, progress: args::Progress) -> Ended {
         scenario::explain(&scenario, &options, args.message, &mut |p| bar.update(&scenario, p));
     drop(bar);
     let explained = explained?;
+    if args.json {
+        return say_json(&Message::of(&explained));
+    }
     say(head(&explained))?;
     say(timeline(&explained, args.all))?;
     say(sums(&explained))
+}
+
+/// The life of a message, for `--json`. Times are picoseconds.
+#[derive(Serialize)]
+struct Message<'a> {
+    src: u32,
+    msg: u64,
+    dst: u32,
+    bytes: u64,
+    submitted_ps: u64,
+    fct_ps: u64,
+    ideal_ps: u64,
+    /// By cause; together the completion time.
+    spent_ps: BTreeMap<&'a str, u64>,
+    /// In the order of time, without gaps.
+    steps: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    after_ps: u64,
+    for_ps: u64,
+    cause: &'a str,
+    place: &'a str,
+    packet: &'a str,
+}
+
+impl<'a> Message<'a> {
+    fn of(of: &'a Explained) -> Self {
+        let part = |step: &'a Step| Part {
+            after_ps: step.after.0,
+            for_ps: step.length.0,
+            cause: step.cause.name,
+            place: &step.place,
+            packet: &step.packet,
+        };
+        Self {
+            src: of.key.src.0,
+            msg: of.key.id.0,
+            dst: of.dst.0,
+            bytes: of.len,
+            submitted_ps: of.submitted.0,
+            fct_ps: of.fct.0,
+            ideal_ps: of.ideal.0,
+            spent_ps: CAUSES
+                .iter()
+                .zip(of.spent)
+                .map(|(cause, time)| (cause.name, time.0))
+                .collect(),
+            steps: of.steps.iter().map(part).collect(),
+        }
+    }
 }
 
 /// A run's directory stands for what was run.

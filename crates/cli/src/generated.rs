@@ -26,3 +26,48 @@ pub(crate) fn man(dir: &Path) -> Ended {
     })?;
     say(format_args!("pages in {0}; try: man {0}/trimline.1", dir.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commands that print no results, and why there is no `--json`.
+    const WITHOUT_JSON: [(&str, &str); 9] = [
+        ("new transport", "writes a crate"),
+        ("init", "writes a scenario, after questions"),
+        ("new transport", "writes a crate"),
+        ("examples", "writes files"),
+        ("completions", "prints a script for a shell"),
+        ("man", "writes pages"),
+        ("report", "writes a page"),
+        ("rtl build", "writes a design"),
+        ("testbed up", "makes namespaces"),
+        ("testbed down", "removes them"),
+    ];
+
+    /// The commands that have no others below them.
+    fn commands(of: &clap::Command, name: &str, found: &mut Vec<(String, bool)>) {
+        for command in of.get_subcommands() {
+            let name = format!("{name}{}", command.get_name());
+            if command.has_subcommands() {
+                commands(command, &format!("{name} "), found);
+            } else {
+                let json = command.get_arguments().any(|arg| arg.get_long() == Some("json"));
+                found.push((name, json));
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_that_prints_results_prints_json() {
+        let mut found = Vec::new();
+        commands(&Cli::command(), "", &mut found);
+        for (name, json) in &found {
+            let exempt = WITHOUT_JSON.iter().any(|(without, _)| without == name);
+            assert!(*json != exempt, "{name}: --json {json}, in the list {exempt}");
+        }
+        for (name, _) in WITHOUT_JSON {
+            assert!(found.iter().any(|(found, _)| found == name), "{name} is no command");
+        }
+    }
+}

@@ -12,7 +12,7 @@ use study::{About, Engine, JobEnd, Jobs, Options, Outcome, Plan, RunJobs, Seedin
 
 use crate::progress::RunsBar;
 use crate::workers::{self, Workers};
-use crate::{Ended, args, cores, html, own_program, say, table, tell, warn};
+use crate::{Ended, args, cores, html, own_program, say, say_json, table, tell, warn};
 
 /// The elements of an array of jobs, at most: what Slurm takes as it comes (`MaxArraySize`).
 const ELEMENTS_MAX: usize = 1000;
@@ -233,8 +233,7 @@ impl<'p> Batch<'p> {
         let listed: Vec<Listed> =
             (0..self.jobs.count()).filter_map(|number| self.listed(number, &program)).collect();
         if json {
-            let text = serde_json::to_string_pretty(&listed).unwrap_or_default();
-            return say(text);
+            return say_json(&listed);
         }
         listed.iter().try_for_each(|job| {
             let state = if job.finished { "finished" } else { "left" };

@@ -8,12 +8,14 @@ mod bench;
 mod check;
 mod compare;
 mod comparison;
+mod estimate;
 mod explain;
 mod generated;
 mod html;
 mod init;
 mod jobs;
 mod list;
+mod new;
 mod p4;
 mod progress;
 mod reproduce;
@@ -32,15 +34,16 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use clap::Parser;
 use scenario::{Diagnostic, Error};
+use serde::Serialize;
 
 pub use run::{Ran, run_into};
 
-use args::{Cli, Command, Nic, P4, Rtl, Testbed};
+use args::{Cli, Command, New, Nic, P4, Rtl, Testbed};
 
 /// The exit code of an interrupted program, as shells have it: 128 and the number of SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -57,6 +60,20 @@ fn say(line: impl Display) -> Ended {
         }
         _ => Ok(()),
     }
+}
+
+/// Print one JSON document on stdout.
+fn say_json(value: &impl Serialize) -> Ended {
+    let text = serde_json::to_string_pretty(value);
+    // Structures of ours with texts as keys: this cannot fail.
+    say(text.unwrap_or_default())
+}
+
+/// Results and where their files are, for `--json`.
+#[derive(Serialize)]
+struct Printed<'a, T> {
+    directory: &'a Path,
+    results: &'a T,
 }
 
 /// Print on stderr. Whoever reads it may have gone (`2>&1 | head`): that stops no run.
@@ -79,15 +96,19 @@ fn warn(warning: &str) {
     tell(format_args!("{on}warning:{off} {}\n", table::printable(warning)));
 }
 
-/// Whether the command that runs ends by itself when it is told to.
-static ENDS_ITSELF: AtomicBool = AtomicBool::new(false);
-/// Whether it has been told to.
-static TOLD_TO_END: AtomicBool = AtomicBool::new(false);
+/// Set once the command that runs ends by itself when it is interrupted: what is said then.
+static ENDS_ITSELF: OnceLock<&str> = OnceLock::new();
+/// Whether it has been interrupted.
+static INTERRUPT: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// On Ctrl-C, and when it is told to end, the program leaves its directories as it found them.
+/// On Ctrl-C, and when it is told to end, the program leaves its directories as it found them,
+/// unless the command ends by itself. A second time it does not wait for that.
 fn clear_when_interrupted() {
     let ended = ctrlc::set_handler(|| {
-        if ENDS_ITSELF.load(Ordering::Relaxed) && !TOLD_TO_END.swap(true, Ordering::Relaxed) {
+        if let Some(said) = ENDS_ITSELF.get()
+            && !INTERRUPT.swap(true, Ordering::Relaxed)
+        {
+            tell(said);
             return;
         }
         metrics::discard_unfinished();
@@ -102,6 +123,14 @@ fn clear_when_interrupted() {
 /// The processor cores that this process may use.
 fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1))
+}
+
+/// The most memory that this process has held, bytes.
+fn peak_rss() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024.0)
 }
 
 /// How this process was started.
@@ -145,14 +174,16 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
     };
     let ended = match command {
         Command::Init(args) => init::init(&args),
+        Command::New(New::Transport(args)) => new::transport(&args),
         Command::Run(args) => run::run(&args, progress),
         Command::Check(args) => check::check(&args),
+        Command::Estimate(args) => estimate::estimate(&args, progress),
         Command::Compare(args) => compare::compare(&args, progress),
         Command::Explain(args) => explain::explain(&args, progress),
         Command::Sweep(args) => sweep::sweep(&args, progress),
         Command::Reproduce(args) => reproduce::reproduce(&args, progress),
         Command::Scoreboard(args) => scoreboard::scoreboard(&args),
-        Command::List { what } => list::list(what),
+        Command::List { what, json } => list::list(what, json),
         Command::Examples { dir } => shipped::examples(&dir),
         Command::Completions { shell } => generated::completions(shell),
         Command::Man { dir } => generated::man(&dir),

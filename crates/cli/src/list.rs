@@ -3,25 +3,38 @@
 use std::fmt::Display;
 
 use scenario::{Diagnostic, list};
+use serde::Serialize;
 
 use crate::args::What;
-use crate::{Ended, say, shipped};
+use crate::{Ended, say, say_json, shipped};
 
 /// `trimline list`.
-pub(crate) fn list(what: What) -> Ended {
+pub(crate) fn list(what: What, json: bool) -> Ended {
     match what {
-        What::Transports => print(&list::transports()),
-        What::Topologies => print(&list::topologies()),
-        What::Queues => print(&list::queues()),
-        What::Workloads => print(&list::workloads()),
-        What::Scenarios => print(&shipped::scenarios()),
-        What::Keys => print(&list::key_lines()),
+        What::Transports => print(&list::transports(), json),
+        What::Topologies => print(&list::topologies(), json),
+        What::Queues => print(&list::queues(), json),
+        What::Workloads => print(&list::workloads(), json),
+        What::Scenarios => print(&shipped::scenarios(), json),
+        What::Keys => print(&list::key_lines(), json),
         What::Schema => say(format_args!("{:#}", list::schema())),
-        What::Studies => print(&studies()?),
+        What::Studies => print(&studies()?, json),
     }
 }
 
-fn print<N: Display>(entries: &[(N, String)]) -> Ended {
+/// An entry, for `--json`.
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    about: String,
+}
+
+fn print<N: Display>(entries: &[(N, String)], json: bool) -> Ended {
+    if json {
+        let entry =
+            |(name, about): &(N, String)| Entry { name: name.to_string(), about: about.clone() };
+        return say_json(&entries.iter().map(entry).collect::<Vec<_>>());
+    }
     let names: Vec<String> = entries.iter().map(|(name, _)| name.to_string()).collect();
     let width = names.iter().map(String::len).max().unwrap_or(0);
     names

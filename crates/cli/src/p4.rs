@@ -8,9 +8,10 @@ use nic::nano::externs::FREED_BY_RESULTS;
 use p4::ir::{self, Hardware};
 use p4::state::State;
 use scenario::{Diagnostic, Entries, Error, Source, check_program, read_text};
+use serde_json::{Value, json};
 
 use crate::args::{P4Check, P4Program};
-use crate::{Ended, say, tell};
+use crate::{Ended, say, say_json, tell};
 
 /// `trimline p4 check FILE`. Warnings are said and change nothing.
 pub(crate) fn check(args: &P4Check) -> Ended {
@@ -18,7 +19,8 @@ pub(crate) fn check(args: &P4Check) -> Ended {
     if let Some(entries) = &args.program.entries {
         enter(entries, &mut state)?;
     }
-    describe(&state, &args.program.file.display().to_string())
+    let main = args.program.file.display().to_string();
+    if args.json { say_json(&described(&state, &main)?) } else { describe(&state, &main) }
 }
 
 /// The program with its tables as they begin. All that is wrong with it is said, the last as the
@@ -80,6 +82,40 @@ fn describe(state: &State, main: &str) -> Ended {
         say(format_args!("  table {}: {entries} of {} entries", table.name, table.size))?;
     }
     Ok(())
+}
+
+/// The same, for `--json`.
+fn described(state: &State, main: &str) -> Result<Value, Error> {
+    let program = state.program();
+    let hardware = hardware_of(program)?;
+    let (usual, late) = (hardware.spacings(&[]), hardware.spacings(FREED_BY_RESULTS));
+    let spacings = usual.iter().zip(&late);
+    let pipelines = program.pipelines.iter().zip(hardware.schedules()).zip(spacings);
+    let pipeline =
+        |((pipeline, schedule), (usual, late)): ((&ir::Pipeline, &ir::Schedule), (_, _))| {
+            let (usual, late): (&ir::Spacing, &ir::Spacing) = (usual, late);
+            json!({
+                "name": pipeline.name,
+                "parser_states": pipeline.parser.as_ref().map_or(0, |parser| parser.states.len()),
+                "stages": schedule.stages(),
+                "cycles": schedule.cycles(),
+                "values": pipeline.slots.len(),
+                "packets_apart": usual.cycles,
+                "set_by": apart(program, usual),
+                "packets_apart_if_freed_late": late.cycles,
+            })
+        };
+    let memory =
+        |memory: &ir::Memory| json!({ "name": memory.name, "stages": touched(program, memory) });
+    let table = |(id, table): (ir::TableId, &ir::Table)| json!({ "name": table.name, "entries": state.entries(id).len(), "size": table.size });
+    Ok(json!({
+        "program": main,
+        "architecture": program.architecture,
+        "pipelines": pipelines.map(pipeline).collect::<Vec<_>>(),
+        "memories": hardware.memories().iter().map(memory).collect::<Vec<_>>(),
+        "hazards": hardware.hazards().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "tables": (0..).map(ir::TableId).zip(&program.tables).map(table).collect::<Vec<_>>(),
+    }))
 }
 
 /// Its circuits with their schedules.

@@ -12,7 +12,9 @@ use study::{Engine, Left, Options, Plan, Record, Seeding, Study, is_wide};
 
 use crate::progress::RunsBar;
 use crate::table::{number, right};
-use crate::{Ended, args, cores, html, own_command_line, said, say, shipped, tell, warn};
+use crate::{
+    Ended, Printed, args, cores, html, own_command_line, said, say, say_json, shipped, tell, warn,
+};
 
 /// `trimline reproduce`. Fails if a row leaves its recorded verdict.
 pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> Ended {
@@ -34,7 +36,11 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
     say_skipped(&skipped);
     say_few_seeds(&results);
     say_phases(&results);
-    said(print(&results, skipped.len(), &dir), &dir);
+    let printed = match args.json {
+        true => say_json(&Printed { directory: &dir, results: &results }),
+        false => print(&results, skipped.len(), &dir),
+    };
+    said(printed, &dir);
     if args.record {
         record.update(&study, &results);
         record.write()?;

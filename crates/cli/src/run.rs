@@ -1,13 +1,17 @@
 //! `trimline run`: one scenario, a summary on stdout, files in the output directory.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use metrics::{OutputDir, Summary};
 use scenario::{Error, Estimate, Options, Scenario, Written, unwritable};
 
 use crate::args::{self, Departures, Events};
 use crate::progress::Bar;
-use crate::{Ended, html, own_command_line, said, say, table, tell, warn};
+use crate::{
+    ENDS_ITSELF, Ended, INTERRUPT, Printed, html, own_command_line, said, say, say_json, table,
+    tell, warn,
+};
 
 /// `trimline run`.
 pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
@@ -23,25 +27,42 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
         eager: args.departures == Departures::Eager,
         threads: args.threads.number(),
         command: own_command_line(),
+        interrupt: Some(Arc::clone(&INTERRUPT)),
         ..Options::default()
     };
     if let Some(estimate) = scenario.estimate().filter(Estimate::is_large) {
         tell(format_args!("{} hosts: {estimate}\n", scenario.topology().hosts()));
     }
     bar.running(&scenario);
-    let finished = run_into(&dir, &scenario, &options, &mut |p| bar.update(&scenario, p));
+    let finished = run_into(&dir, &scenario, &options, &mut |p| {
+        // Until it runs, there is nothing to keep.
+        let _ = ENDS_ITSELF.set(ENDING);
+        bar.update(&scenario, p);
+    });
     drop(bar);
     let Ran { summary, violated } = finished?;
     print_warnings(&summary.warnings);
-    said(print(&summary, &dir), &dir);
-    violated.map_or(Ok(()), Err)
+    let printed = match args.json {
+        true => say_json(&Printed { directory: &dir, results: &summary }),
+        false => print(&summary, &dir),
+    };
+    said(printed, &dir);
+    match violated {
+        Some(error) => Err(error),
+        None if summary.partial => Err(Error::Stopped),
+        None => Ok(()),
+    }
 }
+
+/// Said when a run is interrupted.
+const ENDING: &str = "interrupted: what there is so far is written; again to discard it\n";
 
 fn print(summary: &Summary, dir: &Path) -> Ended {
     say(table::summary(summary))?;
     let more = [table::by_traffic(summary), table::phases(summary)];
     more.into_iter().flatten().try_for_each(say)?;
-    say(format_args!("results: {}", dir.display()))?;
+    let partial = if summary.partial { " (partial)" } else { "" };
+    say(format_args!("results: {}{partial}", dir.display()))?;
     say(format_args!("report:  {}", dir.join("report.html").display()))
 }
 
@@ -53,7 +74,8 @@ pub struct Ran {
     pub violated: Option<Error>,
 }
 
-/// Run `scenario` and leave all of its files in `dir`, or none; also after a violated invariant.
+/// Run `scenario` and leave all of its files in `dir`, or none; also after a violated invariant, and
+/// what an interrupted run has come to.
 /// That `dir` can be written is found out before the run.
 ///
 /// # Errors

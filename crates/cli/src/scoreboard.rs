@@ -1,9 +1,18 @@
 //! `trimline scoreboard`: how many rows of several studies came out.
 
-use metrics::StudyResults;
+use metrics::{Score, StudyResults};
 use scenario::{Diagnostic, Error};
+use serde::Serialize;
 
-use crate::{Ended, args, say};
+use crate::{Ended, args, say, say_json};
+
+/// A study, for `--json`.
+#[derive(Serialize)]
+struct Scored {
+    study: String,
+    #[serde(flatten)]
+    score: Score,
+}
 
 /// `trimline scoreboard DIR...`.
 pub(crate) fn scoreboard(args: &args::Scoreboard) -> Ended {
@@ -14,8 +23,13 @@ pub(crate) fn scoreboard(args: &args::Scoreboard) -> Ended {
         })
     };
     let studies: Vec<StudyResults> = args.dirs.iter().map(read).collect::<Result<_, _>>()?;
-    for study in &studies {
-        say(format_args!("{}: {}", study.study, study.score()))?;
+    let score = |of: &StudyResults| Scored { study: of.study.clone(), score: of.score() };
+    if args.json {
+        say_json(&studies.iter().map(score).collect::<Vec<_>>())?;
+    } else {
+        for Scored { study, score } in studies.iter().map(score) {
+            say(format_args!("{study}: {score}"))?;
+        }
     }
     let Some(path) = &args.page else { return Ok(()) };
     std::fs::write(path, report::scoreboard(&studies)).map_err(|why| {

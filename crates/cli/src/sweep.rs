@@ -11,7 +11,7 @@ use study::{Plan, Seeding, Sweep};
 use crate::jobs::{Batch, Done};
 use crate::reproduce::{say_few_seeds, say_missing, say_phases, say_where, with_interval};
 use crate::table::{number, right};
-use crate::{Ended, args, own_command_line, said, say, tell};
+use crate::{Ended, Printed, args, own_command_line, said, say, say_json, tell};
 
 /// `trimline sweep`. Fails if a run fails.
 pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
@@ -28,7 +28,7 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
         _ => Seeding::All,
     };
     if args.jobs.list_jobs {
-        return batch.list(args.jobs.json);
+        return batch.list(args.json);
     }
     if let Some(scheduler) = args.jobs.emit {
         return batch.emit(scheduler, seeding);
@@ -43,7 +43,11 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
     say_missing(&results);
     say_few_seeds(&results);
     say_phases(&results);
-    said(say(table(&results)).and_then(|()| say_where(&results, &dir)), &dir);
+    let printed = match args.json {
+        true => say_json(&Printed { directory: &dir, results: &results }),
+        false => say(table(&results)).and_then(|()| say_where(&results, &dir)),
+    };
+    said(printed, &dir);
     batch.ended(&missing)
 }
 

@@ -12,10 +12,11 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use fabric::{Node, Topology};
 use metrics::{Interface, PcapngWriter};
 use scenario::{Diagnostic, Error, Scenario};
-use switch::{Backend, Harm, Options, Seen, Switch, Totals, Watch, record};
+use serde_json::{Value, json};
+use switch::{Backend, Counters, Harm, Options, Seen, Switch, Totals, Watch, record};
 
 use crate::table::right;
-use crate::{ENDS_ITSELF, Ended, TOLD_TO_END, args, say, tell, warn};
+use crate::{ENDS_ITSELF, Ended, INTERRUPT, args, say, say_json, tell, warn};
 
 /// How often the table is shown on a terminal, and how often else.
 const LIVE: Duration = Duration::from_secs(1);
@@ -31,7 +32,7 @@ impl args::Harm {
 pub(crate) fn switch(args: &args::Switch, progress: args::Progress) -> Ended {
     let scenario = Scenario::load(&args.file, &args.edits.all())?;
     if let Some(file) = &args.replay {
-        return replay(&scenario, file);
+        return replay(&scenario, file, args.json);
     }
     let node = named(&args.switch, scenario.topology())?;
     let mut switch = scenario.switch(node)?;
@@ -44,14 +45,14 @@ pub(crate) fn switch(args: &args::Switch, progress: args::Progress) -> Ended {
     let start = SystemTime::now();
     let capture = args.capture.as_deref().map(|file| Capture::new(file, &switch, &scenario, start));
     let mut capture = capture.transpose()?;
-    ENDS_ITSELF.store(true, Ordering::Relaxed);
+    let _ = ENDS_ITSELF.set("");
     let ends = args.time.map(|time| Instant::now() + Duration::from_nanos(time.0 / 1_000));
     let mut live = Live::new(progress);
     let options = Options { harm: args.harm.harm(), seed: scenario.seed(), start, busy: args.busy };
     let go_on = |switch: &Switch, totals: &Totals| {
         live.show(switch, totals);
         let over = ends.is_some_and(|ends| Instant::now() >= ends);
-        !over && !TOLD_TO_END.load(Ordering::Relaxed)
+        !over && !INTERRUPT.load(Ordering::Relaxed)
     };
     let mut see = capture.as_mut().map(|capture| |seen: Seen<'_>| capture.see(seen));
     let watch = see.as_mut().map(|see| see as &mut Watch<'_>);
@@ -61,6 +62,9 @@ pub(crate) fn switch(args: &args::Switch, progress: args::Progress) -> Ended {
         hint: "what was recorded until then is in its file".to_owned(),
     })?;
     capture.map_or(Ok(()), Capture::finish)?;
+    if args.json {
+        return say_json(&counted(&switch, &totals));
+    }
     say(table(&switch))?;
     summary(&totals).map_or(Ok(()), say)
 }
@@ -115,7 +119,7 @@ impl Capture {
 }
 
 /// Play a record to the simulator.
-fn replay(scenario: &Scenario, file: &Path) -> Ended {
+fn replay(scenario: &Scenario, file: &Path, json: bool) -> Ended {
     let unreadable = |why: String| {
         let error = Diagnostic::new(format!("cannot read {}: {why}", file.display()));
         error.hint("the file of `trimline switch --record FILE`")
@@ -123,6 +127,9 @@ fn replay(scenario: &Scenario, file: &Path) -> Ended {
     let text = std::fs::read_to_string(file).map_err(|e| unreadable(e.to_string()))?;
     let record = record::read(&text).map_err(|e| unreadable(e.to_string()))?;
     let (packets, events) = scenario.replay(&record)?;
+    if json {
+        return say_json(&json!({ "packets": packets, "events": events }));
+    }
     say(format_args!("the simulator does the same to {packets} packets: {events} events"))
 }
 
@@ -200,6 +207,25 @@ fn table(switch: &Switch) -> String {
         table.add_row(std::iter::once(node.to_string()).chain(cells));
     }
     right(table)
+}
+
+/// The same and what the wires did, for `--json`.
+fn counted(switch: &Switch, totals: &Totals) -> Value {
+    let port = |(node, c): (Node, Counters)| {
+        json!({
+            "to": node.to_string(), "received": c.received, "lost": c.lost, "unknown": c.unknown,
+            "sent": c.sent, "sent_bytes": c.sent_bytes, "trimmed": c.trimmed, "marked": c.marked,
+            "bounced": c.bounced, "dropped": c.dropped, "damaged": c.damaged,
+            "queue_bytes": c.queue_bytes, "max_queue_bytes": c.max_queue_bytes,
+        })
+    };
+    let ports: Vec<Value> = switch.ports().zip(switch.counters()).map(port).collect();
+    let t = totals;
+    json!({
+        "ports": ports, "duplicated": t.duplicated, "reordered": t.reordered,
+        "corrupted": t.corrupted, "refused": t.refused, "too_long": t.too_long,
+        "overflowed": t.overflowed, "latest_us": t.latest.as_us_f64(),
+    })
 }
 
 /// What the wires did beside, if anything.

@@ -8,10 +8,11 @@ use fabric::Node;
 use metrics::{OutputDir, Summary};
 use scenario::testbed::{self, Cost, Wires};
 use scenario::{Error, Options, Scenario, Trace, unwritable};
+use serde::Serialize;
 
 use crate::run::{print_warnings, run_into};
 use crate::table::{number, right};
-use crate::{Ended, args, html, own_command_line, said, say, table};
+use crate::{Ended, Printed, args, html, own_command_line, said, say, say_json, table};
 
 /// `trimline testbed up`.
 pub(crate) fn up(args: &args::TestbedUp) -> Ended {
@@ -42,9 +43,12 @@ pub(crate) fn run(args: &args::TestbedRun) -> Ended {
     let options = Options { command, trace, ..Options::default() };
     let (summary, costs) = live(&dir, &scenario, &name, wires, &options)?;
     print_warnings(&summary.warnings);
-    let printed = say(table::summary(&summary))
-        .and_then(|()| say(per_packet(&costs)))
-        .and_then(|()| say(format_args!("results: {}", dir.display())));
+    let printed = match args.json {
+        true => say_json(&Printed { directory: &dir, results: &summary }),
+        false => say(table::summary(&summary))
+            .and_then(|()| say(per_packet(&costs)))
+            .and_then(|()| say(format_args!("results: {}", dir.display()))),
+    };
     said(printed, &dir);
     Ok(())
 }
@@ -101,10 +105,20 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
         print_warnings(&named.collect::<Vec<_>>());
     }
     let testbed = if args.xdp { "testbed, AF_XDP" } else { "testbed" };
-    let printed = say(side_by_side(&sim, &real, testbed))
-        .and_then(|()| say(format_args!("results: {}", out.display())));
+    let printed = match args.json {
+        true => say_json(&Printed { directory: &out, results: &Both { sim, testbed: real } }),
+        false => say(side_by_side(&sim, &real, testbed))
+            .and_then(|()| say(format_args!("results: {}", out.display()))),
+    };
     said(printed, &out);
     Ok(())
+}
+
+/// The two, for `--json`.
+#[derive(Serialize)]
+struct Both {
+    sim: Summary,
+    testbed: Summary,
 }
 
 /// Completion times and queues of both, and by how much the testbed's are above the simulator's.

@@ -10,7 +10,7 @@ use crate::livelock::Recent;
 use crate::topology::Node;
 
 /// How far a run has come; given to the caller at every grid step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// Simulated time.
     pub now: Time,
@@ -20,6 +20,8 @@ pub struct Progress {
     pub submitted: u64,
     /// Messages delivered so far.
     pub delivered: u64,
+    /// Payload bytes placed so far.
+    pub placed_bytes: u64,
 }
 
 /// Packets and bytes on the wire that entered and left the fabric.
@@ -226,6 +228,8 @@ pub struct Sample {
     pub queue_bytes: QueueBytes,
     /// Payload bytes placed since the start.
     pub placed_bytes: u64,
+    /// Packets that hosts have sent since the start.
+    pub packets: u64,
     /// Messages submitted and not yet delivered or failed.
     pub messages_in_flight: u64,
     /// Bytes transmitted since the start, by the height ([`crate::Tier::height`]) of the links'

@@ -173,6 +173,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
                 events: self.events(),
                 submitted: messages.submitted,
                 delivered: messages.delivered,
+                placed_bytes: self.parts().map(|part| part.hosts().placed_bytes()).sum(),
             };
             if self.violation.is_some() || progress(&report).is_break() {
                 return End::Stopped;

@@ -46,13 +46,14 @@ impl Sampler {
     ) {
         self.scratch.clear();
         let mut tier_bytes = [0; 3];
-        let mut placed_bytes = 0;
+        let (mut placed_bytes, mut packets) = (0, 0);
         for part in parts {
             let sent = part.network_mut().sample(now, &mut self.scratch);
             for (all, one) in tier_bytes.iter_mut().zip(sent) {
                 *all += one;
             }
             placed_bytes += part.hosts().placed_bytes();
+            packets += part.hosts().traffic().0.packets;
         }
         let empty = ports - self.scratch.len();
         self.scratch.sort_unstable();
@@ -71,7 +72,8 @@ impl Sampler {
         let total = self.scratch.iter().map(|&bytes| u64::from(bytes)).sum();
         let queue_bytes = QueueBytes { p50: at(50), p99: at(99), max: at(100), total };
         let messages_in_flight = messages.open + messages.unbounded;
-        let sample = Sample { at: now, queue_bytes, placed_bytes, messages_in_flight, tier_bytes };
+        let sample =
+            Sample { at: now, queue_bytes, placed_bytes, packets, messages_in_flight, tier_bytes };
         self.samples.push(sample);
         if self.samples.len().is_multiple_of(SAMPLES_OF_INTERVAL) {
             self.every = self.every.map(|every| every * 2);

@@ -102,7 +102,7 @@ impl Verdict {
 }
 
 /// How many rows of a study came out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Score {
     /// Published rows in their bands.
     pub in_band: usize,

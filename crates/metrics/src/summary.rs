@@ -13,8 +13,8 @@ use crate::{FileError, JobStats, LifeStats, OutputDir, PacketLatency, Phase, Sta
 /// latency of packets, phases. 3: jobs. 4: what transports count for each message. 5: deadlines.
 /// 6: priority flow control, round-trip samples. 7: messages that failed, by cause, apart from
 /// those unfinished; `pfc.depth` is `pfc.pause_depth`, `pfc.memory_bytes` is
-/// `pfc.buffer_max_bytes`. 8: where the time of messages went.
-pub const RESULT_SCHEMA: u32 = 8;
+/// `pfc.buffer_max_bytes`. 8: where the time of messages went. 9: partial results.
+pub const RESULT_SCHEMA: u32 = 9;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -30,6 +30,9 @@ pub struct Summary {
     pub digest: String,
     /// Simulated time at the end of the run, in microseconds.
     pub sim_time_us: f64,
+    /// Whether the run was interrupted there, so that everything is of what was simulated until
+    /// then.
+    pub partial: bool,
     /// Real time that the run took, in seconds.
     pub wall_s: f64,
     /// Events processed.
@@ -420,6 +423,7 @@ mod tests {
             seed: u64::MAX,
             digest: "00ff".to_owned(),
             sim_time_us: 11_055.0,
+            partial: false,
             wall_s: 0.25,
             events: 1,
             packet_hops: 2,
@@ -503,7 +507,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 6, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 8");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 9");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

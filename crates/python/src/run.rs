@@ -38,6 +38,8 @@ impl Stop {
 /// What a run tells Python, and what stops it.
 struct Listener {
     stop: Arc<AtomicBool>,
+    /// Set on Ctrl-C: what there is so far is kept.
+    interrupt: Arc<AtomicBool>,
     /// Called with the share that is done.
     progress: Option<Py<PyAny>>,
     called: Instant,
@@ -52,12 +54,13 @@ impl Listener {
         }
         self.called = Instant::now();
         let heard = Python::attach(|py| {
-            py.check_signals()?;
-            self.progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
+            py.check_signals().map_err(|raised| (raised, &self.interrupt))?;
+            let told = self.progress.as_ref().map(|progress| progress.call1(py, (share,)));
+            told.transpose().map_err(|raised| (raised, &self.stop))
         });
-        if let Err(raised) = heard {
+        if let Err((raised, ended_by)) = heard {
+            ended_by.store(true, Ordering::Relaxed);
             self.raised = Some(raised);
-            self.stop.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -105,11 +108,17 @@ pub(crate) fn run(
         // Python runs one thread at a time.
         threads: if transport.is_some() { Some(1) } else { threads },
         stop: Some(Arc::clone(&stop.0)),
+        interrupt: Some(Arc::default()),
         command: again.unwrap_or_else(|| scenario::command_line(manifest().into_iter())),
         ..Options::default()
     };
-    let mut listener =
-        Listener { stop: Arc::clone(&stop.0), progress, called: Instant::now(), raised: None };
+    let mut listener = Listener {
+        stop: Arc::clone(&stop.0),
+        interrupt: options.interrupt.clone().unwrap_or_default(),
+        progress,
+        called: Instant::now(),
+        raised: None,
+    };
     let ended = py.detach(|| {
         let scenario = document.read(transport)?;
         let mut hear = |p: &Progress| listener.hear(scenario.done(p));

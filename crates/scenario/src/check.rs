@@ -7,6 +7,7 @@ mod rules;
 use fabric::{PfcSpec, Topology};
 use queues::{Capacity, QueueSpec};
 use units::{Dur, Time};
+use workload::SizeDist;
 
 use crate::Scenario;
 use crate::diagnostic::Diagnostic;
@@ -61,9 +62,41 @@ const HOP_FAR: f64 = 0.4e-6;
 /// From so many hosts on, it is not.
 const FAR: f64 = 4_000.0;
 
+/// A message has at least this share of a link.
+const LEFT_MIN: f64 = 0.05;
+
 /// From here on a run is large: somebody who started it by mistake would wait, or run out of
 /// memory.
 const LARGE: Estimate = Estimate { memory: 1e9, seconds: 60.0 };
+
+/// Bytes of memory of so many messages that are over.
+pub(crate) fn memory_of_messages(messages: f64) -> f64 {
+    messages.min(MESSAGES_HELD) * OF_MESSAGE
+}
+
+/// Since the start.
+pub(crate) fn seconds(at: Time) -> f64 {
+    at.as_us_f64() / 1e6
+}
+
+/// What a scenario says of its traffic.
+pub(crate) struct Expected {
+    pub(crate) asked: Asked,
+    /// Messages, as far as that is known.
+    pub(crate) messages: f64,
+    /// The end of the traffic that counts, where that is known: about.
+    pub(crate) until_s: Option<f64>,
+}
+
+/// What is known of its amount.
+pub(crate) enum Asked {
+    /// Open loops draw messages of so many packets with payload in all.
+    Drawn { packets_per_s: f64 },
+    /// Messages of so many bytes of payload are listed, beside open loops.
+    Listed { bytes: f64, bytes_per_s: f64 },
+    /// Something goes on for as long as it is let.
+    Loops,
+}
 
 impl Estimate {
     /// Whether one should know before it begins.
@@ -120,7 +153,7 @@ impl Scenario {
             memory: BASE
                 + hosts * OF_HOST
                 + links * OF_LINK
-                + messages.min(MESSAGES_HELD) * OF_MESSAGE
+                + memory_of_messages(messages)
                 + open * OF_OPEN_MESSAGE
                 + active * window / payload * OF_PACKET,
             seconds: STARTING + hosts * BUILDING + messages * MESSAGE + hops * hop,
@@ -149,7 +182,7 @@ impl Scenario {
         }
         let needed =
             self.demand.bytes.bottleneck(topology).map_or(0.0, |busiest| busiest.seconds());
-        let seconds = (self.last_instant().as_us_f64() / 1e6).max(needed);
+        let seconds = (seconds(self.last_instant())).max(needed);
         let (_, _, sent) = self.messages(self.payload());
         self.hops((sent / seconds.max(1e-12)).min(most))
     }
@@ -158,7 +191,7 @@ impl Scenario {
     /// those that are shorter, which take a packet, too.
     fn messages(&self, payload: f64) -> (f64, f64, f64) {
         let (demand, topology) = (&self.demand, &*self.topology);
-        let seconds = self.last_instant().as_us_f64() / 1e6;
+        let seconds = seconds(self.last_instant());
         let rates = topology.links().iter().take(topology.hosts() as usize);
         let carried: f64 = rates.map(|link| link.rate.0 as f64 / 8.0).sum();
         let (listed, drawn) = (demand.listed as f64, demand.messages_per_s * seconds);
@@ -185,6 +218,38 @@ impl Scenario {
         let limit = self.measure.limit.as_us_f64() / 1e6;
         // Hosts receive no more than their links carry until the end.
         (messages, listed * at_once + looping, sent.min(carried * limit + messages * payload))
+    }
+
+    /// What the traffic says.
+    pub(crate) fn expected(&self) -> Expected {
+        let demand = &self.demand;
+        let ends = Some(demand.loops_until).filter(|&until| until > Time::ZERO);
+        let until = self.measure.to.or(ends).map(seconds);
+        let until = until.map(|until| until + self.draining(until - seconds(self.measure.from)));
+        let drawn = demand.messages_per_s * until.unwrap_or(0.0);
+        let (bytes, bytes_per_s) = (demand.bytes.total(), demand.rate.total());
+        let asked = match (demand.left_out > 0 || demand.flows.total() > 0.0, demand.listed) {
+            (true, _) => Asked::Loops,
+            (false, 0) => Asked::Drawn { packets_per_s: demand.packets_per_s },
+            (false, _) => Asked::Listed { bytes, bytes_per_s },
+        };
+        Expected { asked, messages: demand.listed as f64 + drawn, until_s: until }
+    }
+
+    /// How long after a window of `window` seconds the last message that an open loop began in it is
+    /// complete: the largest of those that are to be expected, at the rate that others leave to it.
+    fn draining(&self, window: f64) -> f64 {
+        let (demand, topology) = (&self.demand, &*self.topology);
+        let busiest = demand.rate.bottleneck(topology).map_or(0.0, |busiest| busiest.seconds());
+        let rate = topology.links().first().map_or(1.0, |link| link.rate.0 as f64 / 8.0);
+        let left = rate * (1.0 - busiest).max(LEFT_MIN);
+        let takes = |(per_s, sizes): &(f64, SizeDist)| {
+            let count = (per_s * window).max(1.0);
+            sizes.sample(1.0 - 1.0 / (count + 1.0)) as f64 / left
+        };
+        let longest = demand.drawn.iter().map(takes).fold(0.0, f64::max);
+        // It begins at any instant of the window.
+        if longest < window { longest * longest / (2.0 * window) } else { longest - window / 2.0 }
     }
 
     /// The end of the window, or the last instant at which something finite begins.

@@ -11,6 +11,7 @@
 //! module per table (`transport`, `topology`, `queue`, `routing`, `traffic`, `fault`, `measure`),
 //! `scenario` (all of them), `check` (what it will do and what looks wrong, before a run), `run`
 //! (into the fabric, with `record` or `trace` as observer; the latter carries `packet_latency`),
+//! `calibrate` (a part of a run, to say what all of it takes),
 //! `results` and `warnings`.
 //!
 //! `testbed` runs the same scenarios on this machine: real hosts and switches in network
@@ -19,6 +20,7 @@
 //! Deliberately absent: arguments, terminals, HTML.
 
 mod buffer;
+mod calibrate;
 mod captures;
 mod check;
 mod command_line;
@@ -59,6 +61,7 @@ mod variant;
 mod warnings;
 
 pub use self::p4::{CheckedProgram, Entries, check_program};
+pub use calibrate::{Calibrated, Whole, calibrate};
 pub use check::Estimate;
 pub use command_line::{command_line, quoted};
 pub use diagnostic::{Diagnostic, Source, did_you_mean, nearest};

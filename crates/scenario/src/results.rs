@@ -81,6 +81,7 @@ impl Evaluated {
             seed: scenario.seed,
             digest: format!("{:016x}", outcome.digest),
             sim_time_us: outcome.now.as_us_f64(),
+            partial: ran.is_partial,
             wall_s: *wall_s,
             events: outcome.events,
             packet_hops: outcome.packet_hops,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use endpoint::{App, Endpoint, Observer};
-use fabric::{LifeDetail, Outcome, Progress, Sim, Threads, Violated, Violation};
+use fabric::{End, LifeDetail, Outcome, Progress, Sim, Threads, Violated, Violation};
 use metrics::{FileError, FlowRow, JobRow, LifeRow, Manifest, OutputDir, Summary};
 use units::{Dur, HostId, Time};
 
@@ -51,6 +51,9 @@ pub struct Options {
     pub threads: Option<u32>,
     /// Set, it stops the run, which then has no results.
     pub stop: Option<Arc<AtomicBool>>,
+    /// Set, it ends the run of [`run()`] with the results that it has come to: partial ones, which
+    /// say so. Others have none.
+    pub interrupt: Option<Arc<AtomicBool>>,
     /// The command that repeats this run, for the manifest and for failures.
     pub command: String,
 }
@@ -77,6 +80,20 @@ pub struct Simulated {
     pub violation: Option<Violation>,
 }
 
+impl Options {
+    fn is_stopped(&self) -> bool {
+        is_set(self.stop.as_deref())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        is_set(self.interrupt.as_deref())
+    }
+}
+
+fn is_set(flag: Option<&AtomicBool>) -> bool {
+    flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
 /// What a run has left in its files.
 #[derive(Debug)]
 pub struct Written {
@@ -95,6 +112,8 @@ pub(crate) struct Ran {
     /// How long it took, seconds.
     pub(crate) wall_s: f64,
     pub(crate) violation: Option<Violation>,
+    /// Whether it was interrupted.
+    pub(crate) is_partial: bool,
     /// What the environment has to say, beside what follows from the numbers.
     pub(crate) warnings: Vec<String>,
 }
@@ -126,6 +145,9 @@ fn unviolated(
     progress: OnProgress<'_>,
 ) -> Result<Ran, Error> {
     let ran = simulate_into(scenario, options, None, progress)?;
+    if ran.is_partial {
+        return Err(Error::Stopped);
+    }
     match violated(scenario, options, ran.violation.as_ref()) {
         Some(error) => Err(error),
         None => Ok(ran),
@@ -133,7 +155,7 @@ fn unviolated(
 }
 
 /// With messages and traces in `out`, if there is one. A violation is the caller's.
-fn simulate_into(
+pub(crate) fn simulate_into(
     scenario: &Scenario,
     options: &Options,
     out: Option<&OutputDir>,
@@ -174,6 +196,9 @@ pub fn observe<O: Observer + Send>(
     mut observer: O,
 ) -> Result<(Outcome, O), Error> {
     let ended = sim(scenario, options, &mut observer, &mut |_| ControlFlow::Continue(()))?;
+    if ended.is_partial {
+        return Err(Error::Stopped);
+    }
     match violated(scenario, options, ended.violation.as_ref()) {
         Some(error) => Err(error),
         None => Ok((ended.outcome, observer)),
@@ -189,6 +214,9 @@ pub(crate) fn follow(
     known: &AtomicBool,
 ) -> Result<Time, Error> {
     let ended = sim(scenario, options, observer, &mut while_well(progress, known))?;
+    if ended.is_partial {
+        return Err(Error::Stopped);
+    }
     match violated(scenario, options, ended.violation.as_ref()) {
         Some(error) => Err(error),
         None => Ok(ended.outcome.now),
@@ -264,12 +292,12 @@ fn ran(
     started: Instant,
 ) -> Result<Ran, Error> {
     let wall_s = started.elapsed().as_secs_f64();
-    let Ended { outcome, violation } = ended;
+    let Ended { outcome, violation, is_partial } = ended;
     let mut recorded = recorder.finish().map_err(|e| unwritable(&e))?;
     for job in &mut recorded.jobs {
         job.rate = scenario.topology.receive_rate(HostId(job.host));
     }
-    Ok(Ran { outcome, recorded, latencies, wall_s, violation, warnings: Vec::new() })
+    Ok(Ran { outcome, recorded, latencies, wall_s, violation, is_partial, warnings: Vec::new() })
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
@@ -292,6 +320,8 @@ fn cores() -> u32 {
 struct Ended {
     outcome: Outcome,
     violation: Option<Violation>,
+    /// Whether it was interrupted before it was done.
+    is_partial: bool,
 }
 
 /// What has ended a run before its time.
@@ -301,7 +331,7 @@ pub(crate) fn why_it_ended(violation: &Violation) -> String {
 }
 
 /// The error that a violated invariant is, if there is one.
-fn violated(
+pub(crate) fn violated(
     scenario: &Scenario,
     options: &Options,
     violation: Option<&Violation>,
@@ -364,22 +394,25 @@ fn sim(
     let apps = apps(scenario)?;
     let sim = Sim::new(Arc::clone(&scenario.topology), config, endpoints, apps, observer);
     let sim = sim.map_err(|e| impossible(e.to_string()))?;
-    let built = Progress { now: Time::ZERO, events: 0, submitted: 0, delivered: 0 };
+    let built = Progress::default();
     let _ = progress(&built); // nothing can have failed yet that would stop it
-    let stop = options.stop.as_deref();
-    let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let ended = sim.run(&mut |p| match progress(p) {
-        ControlFlow::Continue(()) if is_stopped() => ControlFlow::Break(()),
+        ControlFlow::Continue(()) if options.is_stopped() || options.is_interrupted() => {
+            ControlFlow::Break(())
+        }
         flow => flow,
     });
-    if is_stopped() {
+    if options.is_stopped() {
         return Err(Error::Stopped);
     }
     Ok(match ended {
-        Ok(outcome) => Ended { outcome, violation: None },
+        Ok(outcome) => {
+            let is_partial = outcome.end == End::Stopped && options.is_interrupted();
+            Ended { outcome, violation: None, is_partial }
+        }
         Err(violated) => {
             let Violated { violation, outcome } = *violated;
-            Ended { outcome, violation: Some(violation) }
+            Ended { outcome, violation: Some(violation), is_partial: false }
         }
     })
 }

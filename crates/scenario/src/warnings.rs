@@ -61,7 +61,12 @@ fn early_end(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         }
         End::Limit => format!("at its limit, {now},"),
         End::Idle => format!("at {now}, because nothing was left to happen,"),
-        End::Stopped => format!("at {now}, by request,"),
+        End::Stopped => {
+            return Some(format!(
+                "partial results: the run was interrupted at {now} of simulated time, and nothing \
+                 is known of what was to come"
+            ));
+        }
         End::Violated => format!("at {now}, because an invariant was violated,"),
         End::Broken => format!("at {now}, because what a host rests on has ended,"),
     };

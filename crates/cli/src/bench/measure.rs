@@ -7,6 +7,7 @@ use scenario::{Error, Options, Scenario};
 
 use super::cases::Case;
 use super::{Measured, failed};
+use crate::peak_rss;
 
 /// Run `case` here. Time counts from building the fabric on; instructions only over the event loop.
 pub(super) fn run(case: &Case, threads: u32) -> Result<Measured, Error> {
@@ -34,7 +35,7 @@ pub(super) fn run(case: &Case, threads: u32) -> Result<Measured, Error> {
         wall_s,
         ns_per_packet_hop: cpu_s * 1e9 / hops,
         instructions_per_packet_hop: instructions.map(|n| n / hops),
-        peak_rss_mb: peak_rss_mb().unwrap_or(0.0),
+        peak_rss_mb: peak_rss().unwrap_or(0.0) / 1e6,
         packet_hops_per_s: hops / wall_s,
         digest: format!("{:016x}", outcome.digest),
     })
@@ -45,14 +46,6 @@ fn cpu_s() -> Result<f64, Error> {
     let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(failed)?;
     let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
-}
-
-/// The most memory this process has held, megabytes (10^6 bytes).
-fn peak_rss_mb() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024.0 / 1e6)
 }
 
 /// Instructions in user mode, of this thread and of those that it starts, by the processor's

@@ -19,9 +19,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Made, What, no_tools};
-use crate::Ended;
 use crate::args::{self, Hardware, RtlCosim, USUAL_RATE};
 use crate::progress::Count;
+use crate::{Ended, say, say_json};
 
 /// How long the shortest inputs are looked for.
 const LOOKED_FOR: Duration = Duration::from_secs(60);
@@ -73,6 +73,15 @@ impl<T> Written<T> {
     }
 }
 
+/// What was compared, for `--json`. A mismatch is an error.
+#[derive(Serialize)]
+struct Agrees<'a> {
+    program: String,
+    mismatches: u32,
+    cycles: Option<u64>,
+    compared: Vec<&'a str>,
+}
+
 /// A design of a program, and what the command says of it.
 struct Run<'a> {
     args: &'a RtlCosim,
@@ -83,6 +92,17 @@ struct Run<'a> {
 impl Run<'_> {
     fn name(&self) -> String {
         self.args.hardware.program.file.display().to_string()
+    }
+
+    /// Say that there is no mismatch, and in what.
+    fn say_agrees(&self, cycles: Option<u64>, lines: &[String]) -> Ended {
+        if self.args.json {
+            let compared = lines.iter().map(|line| line.trim()).collect();
+            return say_json(&Agrees { program: self.name(), mismatches: 0, cycles, compared });
+        }
+        let cycles = cycles.map_or(String::new(), |cycles| format!(" in {cycles} cycles"));
+        say(format_args!("{}: no mismatch{cycles}", self.name()))?;
+        lines.iter().try_for_each(say)
     }
 
     /// A mismatch of which nothing is left but the way to it.

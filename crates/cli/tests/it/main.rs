@@ -1,12 +1,19 @@
 //! Every integration test of the crate, in one binary: one link instead of many.
 
+// What `trimline new transport` writes calls these crates by their own names.
+extern crate endpoint as trimline_endpoint;
+extern crate scenario as trimline_scenario;
+extern crate units as trimline_units;
+
 mod bad_input;
 mod bench;
 mod check;
 mod commands;
 mod comparison;
 mod jobs;
+mod json;
 mod licences;
+mod new_transport;
 mod nic_size;
 mod outputs;
 mod p4;

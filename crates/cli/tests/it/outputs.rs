@@ -1,8 +1,9 @@
 //! What results say, where they go, and what becomes of them when something is in the way.
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Command as Process, Stdio};
+use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
@@ -87,28 +88,68 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-#[test]
-fn an_interrupted_run_leaves_the_directory_as_it_was() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("x.toml"), LONG).unwrap();
+/// A run of minutes, in `dir`.
+fn long_run(dir: &Path) -> Child {
+    fs::write(dir.join("x.toml"), LONG).unwrap();
     let program = assert_cmd::cargo::cargo_bin("trimline");
-    let run = ["run", "x.toml", "--set", "measure.to=10s", "--set", "measure.limit=20s"];
-    let mut child = Process::new(program)
-        .current_dir(dir.path())
-        .args(run)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let stage = dir.path().join("out/x/.trimline-unfinished");
+    let args = ["run", "x.toml", "--set", "measure.to=10s", "--set", "measure.limit=20s"];
+    let mut run = Process::new(program);
+    run.current_dir(dir).args(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Wait until it is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
-    while !stage.join("lock").exists() {
-        assert!(started.elapsed() < Duration::from_secs(60), "it does not begin");
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(60), "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+fn interrupt(child: &Child) {
     let kill = Process::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
+}
+
+#[test]
+fn an_interrupted_run_leaves_partial_results_that_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = long_run(dir.path());
+    let out = dir.path().join("out/x");
+    until("it does not begin", || out.join(".trimline-unfinished/lock").exists());
+    // Ends, whenever it is interrupted; in the first instants nothing is there to be kept.
+    std::thread::sleep(Duration::from_millis(1_500));
+    interrupt(&child);
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    let warning = "partial results: the run was interrupted at";
+    assert!(said.contains(warning) && said.contains("again to discard it"), "{said}");
+    let summary = fs::read_to_string(out.join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["partial"], true);
+    assert!(summary["sim_time_us"].as_f64().unwrap() < 10e6, "{summary}");
+    assert!(summary["packet_hops"].as_u64().unwrap() > 0, "{summary}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains(warning), "the page says it, too");
+    for file in ["flows.parquet", "series.parquet", "links.parquet", "manifest.json"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    assert!(!out.join(".trimline-unfinished").exists());
+}
+
+#[test]
+fn a_run_that_is_interrupted_twice_leaves_the_directory_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = long_run(dir.path());
+    let stage = dir.path().join("out/x/.trimline-unfinished");
+    until("it does not begin", || stage.join("lock").exists());
+    interrupt(&child);
+    // Either ended it, or it has been told to end and has not yet written all.
+    interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(!dir.path().join("out").exists(), "what it has made is gone");
+    let left = dir.path().join("out/x/summary.json").exists();
+    assert!(left || !dir.path().join("out").exists(), "all or nothing");
 }
 
 #[test]

@@ -258,6 +258,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     one("digest", "digest", Text, Always,
         "hexadecimal; same scenario, seed and engine version, same digest"),
     one("sim_time_us", "simulated time", Us, Always, "simulated time at the end of the run"),
+    filed("partial", "partial results", Text,
+        "whether the run was interrupted at `sim_time_us`: everything is then of what was \
+         simulated until that"),
     one("wall_s", "wall time", Seconds, Always, "real time that the run took"),
     filed("events", "events", Plain, "events processed"),
     one("packet_hops", "packet-hops", Plain, Always, "packets that crossed a link, once per link"),

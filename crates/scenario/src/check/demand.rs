@@ -245,6 +245,10 @@ pub(crate) struct Demand {
     pub(crate) loops_until: Time,
     /// How many messages open loops begin in a second.
     pub(crate) messages_per_s: f64,
+    /// How many packets with payload these take.
+    pub(crate) packets_per_s: f64,
+    /// How many of which sizes they begin in a second.
+    pub(crate) drawn: Vec<(f64, SizeDist)>,
     /// Tables that are left out: those of queries.
     pub(crate) left_out: usize,
 }
@@ -263,6 +267,8 @@ impl Demand {
             last_start: Time::ZERO,
             loops_until: Time::ZERO,
             messages_per_s: 0.0,
+            packets_per_s: 0.0,
+            drawn: Vec::new(),
             left_out: 0,
         };
         for part in &traffic.tables {
@@ -294,14 +300,18 @@ impl Demand {
         (per_s, sizes, answers): (f64, &SizeDist, bool),
     ) {
         let header = f64::from(self.framing.overhead);
-        let wire = sizes.mean() + packets(sizes, self.framing) * header;
+        let packets = packets(sizes, self.framing);
+        let wire = sizes.mean() + packets * header;
         let (rate, on_wire) = (&mut self.rate, &mut self.wire);
         let each = [(rate, sizes.mean(), answers), (on_wire, wire, answers)];
         for (load, bytes, back) in each {
             load.spread_either(topology, senders, (per_s * bytes, back));
         }
         self.wire.spread_either(topology, senders, (per_s * header, !answers));
-        self.messages_per_s += per_s * senders.len() as f64;
+        let per_s = per_s * senders.len() as f64;
+        self.messages_per_s += per_s;
+        self.packets_per_s += per_s * packets;
+        self.drawn.push((per_s, sizes.clone()));
     }
 
     /// Add messages that are listed.

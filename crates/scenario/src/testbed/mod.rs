@@ -123,7 +123,15 @@ pub fn run(
     let outcome = outcome::outcome(scenario, &hosts, &switches, complete);
     let recorded = outcome::recorded(scenario, &hosts, out).map_err(|e| unwritable(&e))?;
     let warnings = switches.iter().flat_map(Switched::warnings).collect();
-    let ran = Ran { outcome, recorded, latencies: None, wall_s, violation: None, warnings };
+    let ran = Ran {
+        outcome,
+        recorded,
+        latencies: None,
+        wall_s,
+        violation: None,
+        is_partial: false,
+        warnings,
+    };
     let summary = run::write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
     let costs = costs(&hosts, &switches);
     capture.map_or(Ok(()), Capture::finish).map_err(|e| unwritable(&e))?;

@@ -7,7 +7,7 @@ use units::Bytes as Size;
 
 use super::nic::traffic;
 use super::{Run, failed};
-use crate::{Ended, say};
+use crate::Ended;
 
 const PACES: [(Pace, &str); 3] = [
     (Pace::Beats, "a beat a cycle"),
@@ -38,6 +38,5 @@ pub(super) fn beside(run: &Run<'_>, config: &Config) -> Ended {
         ));
     }
     drop(bar);
-    say(format_args!("{}: no mismatch in {cycles} cycles", run.name()))?;
-    lines.into_iter().try_for_each(say)
+    run.say_agrees(Some(cycles), &lines)
 }

@@ -15,7 +15,7 @@ use scenario::{Diagnostic, Error};
 
 use super::super::{ALONE, Made};
 use super::{LOOKED_FOR, Run, Written, failed};
-use crate::{Ended, say};
+use crate::Ended;
 
 /// The NIC of `config`, with drawn traffic or with that of an earlier mismatch.
 pub(super) fn beside(run: &Run<'_>, config: &Config) -> Ended {
@@ -65,18 +65,18 @@ impl Beside<'_> {
     }
 
     fn say_agrees(&self, compared: &Compared) -> Ended {
-        say(format_args!("{}: no mismatch in {} cycles", self.run.name(), compared.cycles))?;
-        say(format_args!(
+        let packets = format!(
             "  packets: {} in, {} out; {} of them as close as they may come, {} cycles apart",
             compared.packets,
             compared.sent,
             compared.closest,
             self.made().spacing()
-        ))?;
-        say(format_args!(
+        );
+        let messages = format!(
             "  messages: {} delivered, {} acknowledged, {} given up",
             compared.delivered, compared.acked, compared.gave_up
-        ))
+        );
+        self.run.say_agrees(Some(compared.cycles), &[packets, messages])
     }
 
     fn shrunk(&self, built: &Program, trace: &Trace) -> Result<Option<Evidence>, Error> {

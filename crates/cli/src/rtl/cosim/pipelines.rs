@@ -13,8 +13,8 @@ use rtl::tools::Tools;
 use scenario::Error;
 
 use super::{LOOKED_FOR, Run, Written, failed};
+use crate::Ended;
 use crate::progress::Count;
-use crate::{Ended, say};
 
 /// Each of them with drawn packets, or one with those of an earlier mismatch.
 pub(super) fn beside(run: &Run<'_>, all: &Pipelines) -> Ended {
@@ -70,8 +70,7 @@ impl Beside<'_> {
             }
         }
         drop(bar);
-        say(format_args!("{}: no mismatch", self.run.name()))?;
-        lines.into_iter().try_for_each(say)
+        self.run.say_agrees(None, &lines)
     }
 
     fn agrees(&self, at: PipelineId, pipeline: &Pipeline, compared: &Compared) -> String {
@@ -153,10 +152,7 @@ impl Beside<'_> {
         let circuit = built.start().map_err(|why| failed(&why.into()))?;
         drop(bar);
         match self.given(at, circuit, &written.trace, &mut |_| {}) {
-            Ok(compared) => {
-                say(format_args!("{}: no mismatch", self.run.name()))?;
-                say(self.agrees(at, pipeline, &compared))
-            }
+            Ok(compared) => self.run.say_agrees(None, &[self.agrees(at, pipeline, &compared)]),
             Err(failure) => {
                 let what = format!("{}, {}: {failure}", self.run.name(), pipeline.name);
                 Err(Error::Run { what, hint: format!("as it was: {}", written.field) })

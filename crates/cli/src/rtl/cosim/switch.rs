@@ -5,7 +5,7 @@ use rtl::switch::{Sizes, SwitchPort};
 use scenario::Diagnostic;
 
 use super::{Run, failed};
-use crate::{Ended, say};
+use crate::Ended;
 
 /// With drawn packets.
 pub(super) fn beside(run: &Run<'_>, port: (&SwitchPort, &Sizes)) -> Ended {
@@ -31,9 +31,9 @@ pub(super) fn beside(run: &Run<'_>, port: (&SwitchPort, &Sizes)) -> Ended {
             }
             _ => run.differs(&why.to_string()),
         })?;
-    say(format_args!("{}: no mismatch in {cycles} cycles", run.name()))?;
-    say(format_args!(
+    let packets = format!(
         "  packets: {packets} in, {trims} trimmed, {bounces} sent back, {drops} dropped, {losses} \
          without a place"
-    ))
+    );
+    run.say_agrees(Some(cycles), &[packets])
 }
