@@ -15,12 +15,13 @@
 # make python  the Python package as a user installs it, its tests and types, and the comparison of
 #              python/examples/loads.py
 # make python-setup  what the package's tests import, into target/python
+# make ray-setup  Ray for them, too: 250 MB
 # make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
 #              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test python python-setup rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
+.PHONY: demo test python python-setup ray-setup rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -52,6 +53,10 @@ target/python/ready: python/requirements.txt
 	-python3 -m venv target/python && \
 	    target/python/bin/pip install --quiet --disable-pip-version-check -r python/requirements.txt && \
 	    touch $@
+
+# Ray, for the tests that run sweeps on it: 70 MB to fetch, 250 MB on disk.
+ray-setup: python-setup
+	target/python/bin/pip install --quiet --disable-pip-version-check "ray>=2.9"
 
 # Without isolation: the build's tools are in the same place.
 python: python-setup

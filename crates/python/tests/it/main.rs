@@ -48,7 +48,8 @@ fn run(words: &[&str]) {
 
 #[test]
 fn the_package_does_what_its_tests_say() {
-    run(&["pytest", "-q", "-p", "no:cacheprovider"]);
+    // With what is skipped, and why.
+    run(&["pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
 }
 
 #[test]
