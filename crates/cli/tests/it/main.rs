@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod commands;
 mod comparison;
+mod gallery;
 mod jobs;
 mod licences;
 mod nic_size;
