@@ -35,13 +35,17 @@ Each scenario that comes with Trimline and has something to show, with a picture
 again; where the picture has an axis of a sweep, `trimline sweep FILE`. `make gallery` draws this page from such runs.
 """
 
-US = 1e6  # picoseconds
+US, MS = 1e6, 1e9  # picoseconds
 
 Run = tuple[str, Path]
 
 
 def _flows(dir: Path) -> Any:
-    return pyarrow.parquet.read_table(dir / "flows.parquet").to_pandas()
+    """The messages of a run, with the names of their traffic tables."""
+    table = pyarrow.parquet.read_table(dir / "flows.parquet").to_pandas()
+    written = json.loads((dir / "manifest.json").read_text())["scenario"]["traffic"]
+    names = {n: traffic.get("name") or str(n) for n, traffic in enumerate(written)}
+    return table.assign(traffic=table["traffic"].map(names))
 
 
 def _steps(axes: Axes, values: Any, label: str) -> None:
@@ -67,8 +71,8 @@ def jobs(axes: Axes, runs: list[Run]) -> None:
     """How many jobs are done after a time."""
     for label, dir in runs:
         table = pyarrow.parquet.read_table(dir / "jobs.parquet").to_pandas()
-        _steps(axes, table[table["completed"]]["time_ps"] / US, label)
-    axes.set(xlabel="job time (us)", ylabel="share of jobs", xscale="log")
+        _steps(axes, table[table["completed"]]["time_ps"] / MS, label)
+    axes.set(xlabel="job time (ms)", ylabel="share of jobs", xscale="log")
 
 
 def slowdown(axes: Axes, runs: list[Run]) -> None:
@@ -108,8 +112,8 @@ def shares(axes: Axes, runs: list[Run]) -> None:
 def _series(axes: Axes, runs: list[Run], column: str, scale: float, label: str) -> None:
     for name, dir in runs:
         table = pyarrow.parquet.read_table(dir / "series.parquet").to_pandas()
-        axes.plot(table["at_ps"] / US, table[column] / scale, lw=1, label=name)
-    axes.set(xlabel="time (us)", ylabel=label)
+        axes.plot(table["at_ps"] / MS, table[column] / scale, lw=1, label=name)
+    axes.set(xlabel="time (ms)", ylabel=label)
     axes.set_ylim(bottom=0)
 
 
@@ -191,9 +195,8 @@ def _draw(picture: dict[str, Any], runs: list[Run]) -> None:
     figure.savefig(drawn, dpi=90, bbox_inches="tight")
     pyplot.close(figure)
     # A few colours are enough, and a third of the bytes.
-    Image.open(drawn).convert("P", palette=Image.Palette.ADAPTIVE, colors=32).save(
-        _image(picture["file"]), optimize=True
-    )
+    few = Image.open(drawn).convert("RGB").quantize(32)
+    few.save(_image(picture["file"]), optimize=True)
 
 
 def _page(pictures: list[dict[str, Any]], without: dict[str, str]) -> str:

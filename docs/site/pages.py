@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +24,9 @@ SECTIONS = {
     "Specifications": "docs/specs/*.md",
     "Dated measurements": "docs/notebook/*.md",
 }
+
+#: What a page would load from elsewhere.
+FOREIGN = re.compile(r'<(?:script|img|iframe)[^>]+src="?https?:|<link[^>]+stylesheet[^>]+https?:')
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
 
@@ -54,3 +58,11 @@ def on_files(files: Files, config: Any) -> Files:
     every = sorted({*pages, *(path for page in pages for path in _linked(page))})
     ours = [File.generated(config, path, abs_src_path=str(ROOT / path)) for path in every]
     return Files([*(file for file in files if file.src_dir != config.docs_dir), *ours])
+
+
+def on_post_page(output: str, page: Any, **_: object) -> str:
+    """Pages work without a network."""
+    found = FOREIGN.search(output)
+    if found:
+        raise PluginError(f"{page.file.src_uri} loads {output[found.start() :][:120]}")
+    return output

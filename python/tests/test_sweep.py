@@ -6,6 +6,7 @@ import importlib.util
 import os
 import signal
 import stat
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -107,7 +108,10 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     engine: Any = "pbs"
     with pytest.raises(ValueError, match="'local', 'slurm' or 'ray', not 'pbs'"):
         trimline.sweep(trimline.Scenario(swept()), tmp_path / "engine", engine=engine)
-    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    custom = trimline.Scenario(swept(), transport=trimline.Endpoint)
+    with pytest.raises(ValueError, match="run_many runs such scenarios"):
+        trimline.sweep(custom, tmp_path / "custom")
+    monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install 'trimline\[ray\]'"):
         trimline.sweep(trimline.Scenario(swept()), tmp_path / "ray", engine="ray")
 

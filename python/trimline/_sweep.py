@@ -91,6 +91,8 @@ def sweep(
 ) -> Sweep:
     """Run a scenario along the axes of its `[sweep]`, as `trimline sweep` does.
 
+    A `Scenario` is written to `out/scenario.toml`, so files that it reads need absolute paths.
+
     Jobs leave directories in `out`. Those that are finished there are not run again, so the same
     call goes on with a sweep that was interrupted. `seeds` (`"1-10"` or numbers) and `until`
     (`"5%"`) replace those of the scenario; `flows` keeps the messages of each job.
@@ -120,6 +122,9 @@ def _file(ready: Scenario, given: Runnable, out: Path) -> Path:
     """The file of the scenario: where it was, or one that is written now."""
     if isinstance(given, (str, os.PathLike)):
         return Path(given)
+    if ready._transport is not None:
+        hint = "run_many runs such scenarios"
+        raise ValueError(f"jobs are processes, which do not have a transport in Python: {hint}")
     # What is wrong is said with its line in Python.
     ready.check()
     out.mkdir(parents=True, exist_ok=True)
