@@ -1,5 +1,5 @@
 # make demo    the main job: build, run two workloads under two transports, compare
-# make test    every check and every test; .ci/run calls this and the next
+# make test    every check and every test; .ci/run calls this, `make site` and the next
 # make studies the quick form of the published evaluations: every row keeps its recorded verdict
 # make docs    every command block of the documentation, also those that take minutes
 # make swarm   before a release: ten thousand drawn scenarios (any transports, queue, traffic and
@@ -12,16 +12,19 @@
 # make bench-host  requests and responses over UDP beside plain UDP and the kernel's TCP; as root, before all else
 #              that runs (SCHED_FIFO)
 # make soak    three hosts over a bad network, started again now and then: nothing lost, twice or damaged, memory flat
-# make python  the Python package as a user installs it, its tests and types, and the comparison of
-#              python/examples/loads.py
+# make python  the Python package as a user installs it, its tests and types, and the notebook
+#              python/examples/loads.ipynb
+# make site    the documentation as pages with a search, in out/site
+# make gallery the pictures of docs/gallery.md, drawn anew
 # make python-setup  what the package's tests import, into target/python
+# make ray-setup  Ray for them, too: 250 MB
 # make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
 #              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
 # make fuzz    ten million datagrams to hosts of every transport, ten million frames to a switch; then a minute of
 #              each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test python python-setup rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
+.PHONY: demo test python python-setup ray-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -54,12 +57,16 @@ target/python/ready: python/requirements.txt
 	    target/python/bin/pip install --quiet --disable-pip-version-check -r python/requirements.txt && \
 	    touch $@
 
+# Ray, for the tests that run sweeps on it: 70 MB to fetch, 250 MB on disk.
+ray-setup: python-setup
+	target/python/bin/pip install --quiet --disable-pip-version-check "ray>=2.9"
+
 # Without isolation: the build's tools are in the same place.
 python: python-setup
 	target/python/bin/pip install --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps .
 	target/python/bin/python -m pytest
 	target/python/bin/python -m mypy
-	mkdir -p out && target/python/bin/python python/examples/loads.py out/loads.png
+	mkdir -p out && target/python/bin/python -m jupyter execute python/examples/loads.ipynb --output="$(CURDIR)/out/loads.ipynb"
 
 rtl: rtl-setup
 	TRIMLINE_RTL=all TRIMLINE_RTL_PACKETS=1000000 TRIMLINE_RTL_MUTANTS=1 TRIMLINE_RTL_CYCLES=100000 \
@@ -83,6 +90,21 @@ lint:
 
 docs:
 	DOCS_SLOW=1 cargo test --locked --workspace --test docs
+
+# A link that leads nowhere is an error.
+site: target/site/ready
+	@test -e target/site/ready || echo "skipped: no target/site/ready: mkdocs could not be installed"
+	test ! -e target/site/ready || NO_MKDOCS_2_WARNING=1 target/site/bin/mkdocs build --quiet
+	@echo "to read it: python3 -m http.server -d out/site"
+
+target/site/ready: docs/site/requirements.txt
+	-python3 -m venv target/site && \
+	    target/site/bin/pip install --quiet --disable-pip-version-check -r docs/site/requirements.txt && \
+	    touch $@
+
+gallery: python-setup
+	cargo build --release --locked -p trimline
+	target/python/bin/python docs/site/gallery.py $(TRIMLINE)
 
 swarm:
 	TRIMLINE_SWARM=10000 cargo test --locked --workspace --test it swarm:: -- --nocapture

@@ -12,9 +12,15 @@ import sys
 from math import sqrt
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trimline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: By name of a transport: mean and half of its interval, at each load.
+Rows = dict[str, list[tuple[float, float]]]
 
 LOADS = [0.2, 0.4, 0.6, 0.8]
 SEEDS = range(1, 6)
@@ -93,12 +99,12 @@ def interval(values: list[float]) -> tuple[float, float]:
     return mean(values), T_95 * stdev(values) / sqrt(len(values))
 
 
-def main(page: Path) -> None:
-    """Run them all, print a table, and plot it."""
+def compare(progress: bool) -> Rows:
+    """Run them all, with a bar if `progress`, and print a line for each point."""
     points = [(name, load) for name in TRANSPORTS for load in LOADS]
     runs = [scenario(name, load, seed) for name, load in points for seed in SEEDS]
-    results = iter(trimline.run_many(runs, progress=sys.stderr.isatty()))
-    rows: dict[str, list[tuple[float, float]]] = {name: [] for name in TRANSPORTS}
+    results = iter(trimline.run_many(runs, progress=progress))
+    rows: Rows = {name: [] for name in TRANSPORTS}
     for name, load in points:
         of_seeds = [next(results) for _ in SEEDS]
         rows[name].append(interval([result.summary["slowdown"]["p99"] for result in of_seeds]))
@@ -107,14 +113,11 @@ def main(page: Path) -> None:
         print(f"{name:6} at {load:.0%}: p99 slowdown {average:6.2f} +- {half:.2f}")
         for warning in sorted(warnings):
             print(f"       {warning}")
-    plot(rows, page)
+    return rows
 
 
-def plot(rows: dict[str, list[tuple[float, float]]], page: Path) -> None:
+def plot(rows: Rows) -> Figure:
     """A line per transport, with error bars."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7, 4.5))
@@ -124,7 +127,15 @@ def plot(rows: dict[str, list[tuple[float, float]]], page: Path) -> None:
     axes.set(xlabel="load", ylabel="p99 slowdown, mean of five seeds", yscale="log", xticks=LOADS)
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
-    figure.savefig(page, dpi=150, bbox_inches="tight")
+    return figure
+
+
+def main(page: Path) -> None:
+    """Print the comparison, and leave its plot."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    plot(compare(sys.stderr.isatty())).savefig(page, dpi=150, bbox_inches="tight")
 
 
 if __name__ == "__main__":

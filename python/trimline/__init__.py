@@ -17,6 +17,7 @@ from ._endpoint import MS, NS, PS, SEC, US, Endpoint
 from ._result import Result
 from ._run import run, run_many
 from ._scenario import Check, Scenario
+from ._sweep import Sweep, sweep
 from ._trimline import Context, Message, Packet, RunError, ScenarioError, version
 
 __all__ = [
@@ -33,8 +34,10 @@ __all__ = [
     "SEC",
     "Scenario",
     "ScenarioError",
+    "Sweep",
     "US",
     "run",
     "run_many",
+    "sweep",
     "version",
 ]

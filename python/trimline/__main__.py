@@ -2,15 +2,12 @@
 
 import sys
 
-from . import _trimline
+from . import _command, _trimline
 
 
 def main() -> None:
     """Do what the arguments say, and end with the command's exit code."""
-    # Without the working directory among the places of modules, where Python can leave it out.
-    safe = ["-P"] if sys.version_info >= (3, 11) else []
-    program = [sys.executable, *safe, "-m", "trimline"]
-    sys.exit(_trimline.main(program, sys.argv[1:]))
+    sys.exit(_trimline.main(_command.program(), sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ def run(
     if seed is not None:
         edits["seed"] = seed
     place = _places.of_call("run")
-    ready = _edited(scenario, edits, place)
-    with _Bar(progress, 1) as bar:
+    ready = edited(scenario, edits, place)
+    with Bar(progress, 1) as bar:
         job = _Job(ready, place, threads, trace, _trimline.Stop(), bar.share)
         return job.run(out)
 
@@ -82,12 +82,12 @@ def run_many(
     with `keep_errors` it stands in the place of its result, and the others go on.
     """
     place = _places.of_call("run_many")
-    ready = [_edited(scenario, {}, place) for scenario in scenarios]
+    ready = [edited(scenario, {}, place) for scenario in scenarios]
     stop = _trimline.Stop()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     workers = threads if threads is not None else cores or 1
     results: list[Union[Result, Exception, None]] = [None] * len(ready)
-    with _Bar(progress, len(ready)) as bar, ThreadPoolExecutor(workers) as pool:
+    with Bar(progress, len(ready)) as bar, ThreadPoolExecutor(workers) as pool:
         running: dict[Future[Result], int] = {}
         try:
             for n, scenario in enumerate(ready):
@@ -119,7 +119,7 @@ def _as_completed(running: Iterable[Future[Result]]) -> Iterator[Future[Result]]
         yield from done
 
 
-def _edited(scenario: Runnable, edits: Mapping[str, Any], place: _places.Place) -> Scenario:
+def edited(scenario: Runnable, edits: Mapping[str, Any], place: _places.Place) -> Scenario:
     """A copy of `scenario` with `edits`."""
     ready = scenario.copy() if isinstance(scenario, Scenario) else Scenario.load(scenario)
     for path, value in edits.items():
@@ -164,10 +164,10 @@ class _Job:
         )
 
 
-class _Bar:
+class Bar:
     """A bar of tqdm, or none."""
 
-    def __init__(self, shown: bool, steps: int) -> None:
+    def __init__(self, shown: bool, steps: int, unit: str = "run") -> None:
         self._bar: Any = None
         if shown:
             try:
@@ -176,9 +176,9 @@ class _Bar:
                 raise ImportError(
                     "progress=True needs tqdm: pip install 'trimline[progress]'"
                 ) from missing
-            self._bar = tqdm(total=steps, unit="run")
+            self._bar = tqdm(total=steps, unit=unit)
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -191,11 +191,13 @@ class _Bar:
         if self._bar is None:
             return None
 
-        def show(share: float) -> None:
-            self._bar.n = round(share, 3)
-            self._bar.refresh()
+        return lambda share: self.show(round(share, 3))
 
-        return show
+    def show(self, done: float) -> None:
+        """So many steps are done."""
+        if self._bar is not None:
+            self._bar.n = done
+            self._bar.refresh()
 
     def step(self) -> None:
         """One more run is done."""

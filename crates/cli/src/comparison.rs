@@ -31,7 +31,7 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
     let plan = Plan::new(comparison.study(), false)?;
     let batch = Batch::new(&plan, &dir, command(args, seeds), &args.jobs);
     if args.jobs.list_jobs {
-        return batch.list(args.json);
+        return batch.list(args.json, Seeding::All);
     }
     if let Some(scheduler) = args.jobs.emit {
         return batch.emit(scheduler, Seeding::All);

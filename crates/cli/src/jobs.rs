@@ -227,12 +227,17 @@ impl<'p> Batch<'p> {
         out.commit().map_err(|e| self.not_written(&e))
     }
 
-    /// Print a line for each job: its number, whether it is finished, what it is.
-    pub(crate) fn list(&self, json: bool) -> Ended {
+    /// Print a line for each job: its number, whether it is finished, what it is; with `json` also
+    /// whether it is needed next, of as many seeds as `seeding` says.
+    pub(crate) fn list(&self, json: bool, seeding: Seeding) -> Ended {
         let program = own_program();
-        let listed: Vec<Listed> =
+        let mut listed: Vec<Listed> =
             (0..self.jobs.count()).filter_map(|number| self.listed(number, &program)).collect();
         if json {
+            let left = self.left(seeding)?;
+            for job in &mut listed {
+                job.needed = left.contains(&job.number);
+            }
             return say_json(&listed);
         }
         listed.iter().try_for_each(|job| {
@@ -249,6 +254,7 @@ impl<'p> Batch<'p> {
         Some(Listed {
             number,
             finished: self.jobs.finished(number).is_some(),
+            needed: false,
             directory: self.jobs.dir(number),
             label: self.jobs.label(number),
             axes: axes.into_iter().map(|(a, value)| (a.to_owned(), value.to_owned())).collect(),
@@ -320,6 +326,9 @@ impl<'p> Batch<'p> {
 struct Listed {
     number: usize,
     finished: bool,
+    /// Whether it is to be run next: not so if seeds are added one after the other, and this is not
+    /// its turn.
+    needed: bool,
     directory: PathBuf,
     label: String,
     axes: std::collections::BTreeMap<String, String>,

@@ -28,7 +28,7 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
         _ => Seeding::All,
     };
     if args.jobs.list_jobs {
-        return batch.list(args.json);
+        return batch.list(args.json, seeding);
     }
     if let Some(scheduler) = args.jobs.emit {
         return batch.emit(scheduler, seeding);

@@ -197,6 +197,24 @@ fn every_command_block_prints_what_the_page_shows() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// The sentence of the README is that of the scoreboard, which `make reproduce` writes.
+#[test]
+fn the_readme_says_what_the_scoreboard_says() {
+    let root = repository();
+    let board = std::fs::read_to_string(root.join("docs/reproduction.md")).unwrap();
+    let all = board.lines().find(|line| line.starts_with("| all |")).unwrap();
+    let cells: Vec<&str> = all.trim_matches('|').split('|').map(str::trim).collect();
+    let (in_band, published) = cells[1].split_once(" of ").unwrap();
+    let said = format!(
+        "Of {published} published numbers {in_band} come out in their band ({}). For {} more an \
+         experiment confirms why they differ, and {} are not reproduced.",
+        cells[2], cells[3], cells[4]
+    );
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&readme).contains(&words(&said)), "README.md: {said}");
+}
+
 #[test]
 fn a_wrong_figure_is_found() {
     let shown = ["│ messages completed ┆ 5 of 6 │".to_owned()];

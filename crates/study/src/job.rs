@@ -27,9 +27,28 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The program: who changes a transport in the sources seldom thinks of a new version of the
 /// engine.
 static PROGRAM: LazyLock<String> = LazyLock::new(|| {
-    let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    let bytes = own_code().and_then(std::fs::read).unwrap_or_default();
     format!("{} {:032x}", scenario::version(), XxHash3_128::oneshot(&bytes))
 });
+
+/// The file with this code: the program, or the library in a program of another name (Python).
+fn own_code() -> std::io::Result<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    code_at(&maps, name as fn(u128, u64) -> String as usize)
+        .map_or_else(std::env::current_exe, |path| Ok(path.into()))
+}
+
+/// The file that is mapped at an address, as a line of `maps` says.
+fn code_at(maps: &str, address: usize) -> Option<&str> {
+    let holds = |range: &str| {
+        let (from, to) = range.split_once('-')?;
+        let hex = |text| usize::from_str_radix(text, 16).ok();
+        Some((hex(from)?..hex(to)?).contains(&address))
+    };
+    let line = maps.lines().find(|line| line.split(' ').next().and_then(holds) == Some(true))?;
+    let path = &line[line.find('/')?..];
+    Path::new(path).exists().then_some(path)
+}
 
 /// A name that a job of another scenario, with another seed, or of another program, version of the
 /// engine or of results would not have.
@@ -228,4 +247,22 @@ fn submitted(rows: &[FlowRow]) -> String {
     };
     let bytes: Vec<u8> = rows.iter().filter(|row| row.measured).flat_map(of).collect();
     format!("{:032x}", fingerprint_128(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_is_in_the_file_that_is_mapped_there() {
+        let maps = "1000-2000 r--p 00000000 08:02 17   /usr/bin/python3\n\
+                    7000-9000 r-xp 00001000 08:02 99   /a place/_trimline.so\n\
+                    9000-a000 rw-p 00000000 00:00 0\n";
+        assert_eq!(code_at(maps, 0x9000), None, "of no file");
+        assert_eq!(code_at(maps, 0x7abc), None, "a file that is not there any more");
+        let own = std::env::current_exe().unwrap();
+        let own = own.to_str().unwrap();
+        assert_eq!(code_at(&maps.replace("/a place/_trimline.so", own), 0x7abc), Some(own));
+        assert_eq!(own_code().unwrap(), Path::new(own));
+    }
 }

@@ -241,7 +241,7 @@ fn jobs_are_listed_and_run_one_by_one() {
     assert_eq!(jobs.len(), 6);
     assert_eq!((&jobs[3]["axes"]["load"], &jobs[3]["seed"]), (&"0.03".into(), &9.into()));
     for job in &jobs {
-        assert_eq!(job["finished"], false);
+        assert_eq!((&job["finished"], &job["needed"]), (&false.into(), &true.into()));
         let words = job["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
         let words: Vec<&str> = words.collect();
         let ran =
@@ -250,7 +250,7 @@ fn jobs_are_listed_and_run_one_by_one() {
         let there = dir.path().join(job["directory"].as_str().unwrap());
         assert_eq!(names(&there), ["manifest.json", "metrics.json", "summary.json"]);
     }
-    assert!(list().iter().all(|job| job["finished"] == true));
+    assert!(list().iter().all(|job| job["finished"] == true && job["needed"] == false));
     let no_such = trimline(dir.path(), &["sweep", "x.toml", "--job", "12"]);
     assert_eq!(no_such.status.code(), Some(2), "{no_such:?}");
     assert!(text(&no_such.stderr).contains("they are numbered from 0 to 11"), "{no_such:?}");
@@ -281,6 +281,11 @@ fn seeds_are_added_until_the_interval_is_narrow() {
     assert!(narrow.iter().all(|n| (10..=30).contains(n)), "{narrow:?}");
     assert!(share <= 0.1 || narrow.contains(&30), "{share} {narrow:?}");
     assert_eq!(runs(&["--until", "99%"]).0, [10, 10], "ten at least");
+    let out = ["--out", "narrow", "--list-jobs", "--json"];
+    let listed = trimline(dir.path(), &[&["sweep", "x.toml"], &out[..]].concat());
+    let listed: Vec<Value> = serde_json::from_slice(&listed.stdout).unwrap();
+    let needed = listed.iter().filter(|job| job["needed"] == true).count();
+    assert_eq!((listed.len(), needed), (60, 20), "more seeds are asked for later");
     assert_eq!(runs(&["--until", "0.1%"]).0, [30, 30], "as many as there are");
     assert_eq!(runs(&["--until", "0.1%", "--seeds", "1-12"]).0, [12, 12]);
 }

@@ -10,6 +10,7 @@ mod bench;
 mod check;
 mod commands;
 mod comparison;
+mod gallery;
 mod jobs;
 mod json;
 mod licences;

@@ -51,6 +51,7 @@ fn run(words: &[&str]) {
 
 #[test]
 fn the_package_does_what_its_tests_say() {
+    // With what is skipped, and why.
     run(&["pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
 }
 
