@@ -15,12 +15,13 @@
 # make python  the Python package as a user installs it, its tests and types, and the comparison of
 #              python/examples/loads.py
 # make python-setup  what the package's tests import, into target/python
+# make page-setup  axe-core, with which a test looks at pages of results in Chromium, into target/page-tools
 # make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
 #              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
 # make fuzz    a minute of each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test python python-setup rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
+.PHONY: demo test python python-setup page-setup rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -34,7 +35,7 @@ demo:
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
 # No code block of a comment is a test: `--tests` leaves out looking for them in every crate.
-test: lint rtl-setup python-setup
+test: lint rtl-setup python-setup page-setup
 	cargo test --locked --workspace --tests
 
 # Without them tests of hardware say that they are skipped, and why: no reason for `make test` to fail.
@@ -52,6 +53,13 @@ target/python/ready: python/requirements.txt
 	-python3 -m venv target/python && \
 	    target/python/bin/pip install --quiet --disable-pip-version-check -r python/requirements.txt && \
 	    touch $@
+
+# The same for the test of pages with axe-core; it finds Chromium by itself.
+page-setup: target/page-tools/node_modules/axe-core/axe.min.js
+
+target/page-tools/node_modules/axe-core/axe.min.js:
+	-mkdir -p target/page-tools && \
+	    npm install --silent --no-audit --no-fund --prefix target/page-tools axe-core@4.14.1
 
 # Without isolation: the build's tools are in the same place.
 python: python-setup

@@ -35,5 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     dirs.truncate(2);
     std::fs::write(dir.join("comparison.html"), report::render_comparison(&dirs)?)?;
+    let many: Vec<PathBuf> = fixture::twenty(&dir.join("twenty"), 100_000);
+    std::fs::write(dir.join("twenty.html"), report::render_comparison(&many)?)?;
     Ok(())
 }
