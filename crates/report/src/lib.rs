@@ -10,6 +10,9 @@
 mod axis;
 mod chart;
 mod comparison;
+mod flows;
+mod heat;
+mod heat_map;
 mod jobs;
 mod life;
 mod number;
@@ -23,6 +26,7 @@ mod scoreboard;
 mod seeds;
 mod study;
 mod timeline;
+mod topology;
 mod values;
 
 use std::path::{Path, PathBuf};

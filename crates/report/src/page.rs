@@ -5,6 +5,7 @@ use metrics::Plot;
 
 use crate::ReportError;
 use crate::chart::Chart;
+use crate::heat;
 use crate::palette::{self, Style};
 use crate::plot_data;
 use crate::values::values;
@@ -33,7 +34,7 @@ pub(crate) fn shell(title: &str, body: &Markup) -> String {
                 meta name="color-scheme" content="light dark";
                 title { (title) }
                 style {
-                    (PreEscaped(uplot_css)) (PreEscaped(palette::css()))
+                    (PreEscaped(uplot_css)) (PreEscaped(palette::css())) (PreEscaped(heat::css()))
                     (PreEscaped(include_str!("style.css")))
                 }
                 script { "document.documentElement.classList.add('js')" }

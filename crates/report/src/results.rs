@@ -1,19 +1,24 @@
 //! [`Results`]: the files of a result directory.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use metrics::{
-    FlowRow, JobRow, LinkRow, Manifest, Series, SizeBucket, Sorter, Summary, Thinning, Window,
-    long_flow_goodputs, read_each_flow, read_jobs, read_links, read_series, size_range,
+    FlowRow, FlowTraceRow, JobRow, LinkRow, Manifest, QueueRow, Series, SizeBucket, Sorter,
+    Summary, Thinning, Window, long_flow_goodputs, read_each_flow, read_flow_trace, read_jobs,
+    read_links, read_queues, read_series, size_range,
 };
 use units::Time;
 
 use crate::ReportError;
 
+/// How many of the largest messages are kept.
+const LARGEST: usize = 12;
+
 /// Points of a line; of a distribution, as [`metrics::cdf`].
 pub(crate) type Curve = Vec<(f64, f64)>;
 
-/// The distributions of a run.
+/// What is read of the messages of a run.
 pub(crate) struct Curves {
     /// That of completion times in microseconds.
     pub(crate) fcts_us: Curve,
@@ -21,7 +26,9 @@ pub(crate) struct Curves {
     pub(crate) slowdowns: Curve,
     /// That of the goodput of long flows in Gb/s.
     pub(crate) long_flows_gbps: Curve,
-    /// The same by size of the messages, where there are messages of more than one size.
+    /// The largest messages by bytes placed, that first.
+    pub(crate) largest: Vec<FlowRow>,
+    /// The distributions by size of the messages, where there are messages of more than one size.
     pub(crate) by_size: Vec<OfSize>,
 }
 
@@ -34,6 +41,7 @@ pub(crate) struct OfSize {
 
 /// The files of a result directory.
 pub(crate) struct Results {
+    dir: PathBuf,
     pub(crate) summary: Summary,
     pub(crate) manifest: Manifest,
     pub(crate) curves: Curves,
@@ -58,6 +66,7 @@ impl Results {
         let buckets = &summary.flows.slowdown_by_size;
         let curves = curves(&dir.join("flows.parquet"), window, buckets)?;
         Ok(Self {
+            dir: dir.to_owned(),
             jobs: if jobs.exists() { read_jobs(&jobs)? } else { Vec::new() },
             summary,
             manifest,
@@ -68,7 +77,12 @@ impl Results {
     }
 }
 
-/// The distributions of a run. Neither all rows are in memory nor all values: there may be
+/// The most bytes first; of equal ones the first.
+fn order(row: &FlowRow) -> (Reverse<u64>, u32, u64) {
+    (Reverse(row.placed), row.src, row.msg)
+}
+
+/// What is kept of the messages of a run. Neither all rows are in memory nor all values: there may be
 /// millions.
 fn curves(flows: &Path, window: Window, buckets: &[SizeBucket]) -> Result<Curves, ReportError> {
     let buckets: Vec<&SizeBucket> = buckets.iter().filter(|b| b.count > 0).collect();
@@ -77,9 +91,13 @@ fn curves(flows: &Path, window: Window, buckets: &[SizeBucket]) -> Result<Curves
     let dir = std::env::temp_dir();
     let sorter = || Sorter::new(Some(&dir));
     let (mut long, mut all) = (sorter(), [sorter(), sorter()]);
+    let mut largest: Vec<FlowRow> = Vec::new();
     let mut by_size: Vec<[Sorter<f64>; 2]> = buckets.iter().map(|_| [sorter(), sorter()]).collect();
     read_each_flow(flows, |rows| {
         add(&mut all, rows)?;
+        largest.extend(rows.iter().filter(|row| row.placed > 0));
+        largest.sort_unstable_by_key(order);
+        largest.truncate(LARGEST);
         long_flow_goodputs(rows, window).into_iter().try_for_each(|value| long.push(value))?;
         for (bucket, sorters) in buckets.iter().zip(&mut by_size) {
             let inside = |row: &&FlowRow| {
@@ -103,8 +121,23 @@ fn curves(flows: &Path, window: Window, buckets: &[SizeBucket]) -> Result<Curves
         fcts_us: curve(fcts, Thinning::FINE)?,
         slowdowns: curve(slowdowns, Thinning::FINE)?,
         long_flows_gbps: curve(long, Thinning::FINE)?,
+        largest,
         by_size: buckets.iter().zip(by_size).map(of_size).collect::<Result<_, ReportError>>()?,
     })
+}
+
+impl Results {
+    /// The samples of queues, if the run has them.
+    pub(crate) fn queues(&self) -> Result<Option<Vec<QueueRow>>, ReportError> {
+        let path = self.dir.join("queues.parquet");
+        Ok(if path.exists() { Some(read_queues(&path)?) } else { None })
+    }
+
+    /// Windows, rates and round trips of messages, if the run has them.
+    pub(crate) fn flow_trace(&self) -> Result<Option<Vec<FlowTraceRow>>, ReportError> {
+        let path = self.dir.join("flow_trace.parquet");
+        Ok(if path.exists() { Some(read_flow_trace(&path)?) } else { None })
+    }
 }
 
 /// Add completion times and slowdowns of `rows`.

@@ -10,12 +10,15 @@ use serde_json::Value;
 use crate::ReportError;
 use crate::axis::Axis;
 use crate::chart::Chart;
+use crate::flows::{largest, traced};
+use crate::heat_map::heat_map;
 use crate::jobs::jobs;
 use crate::life::life;
 use crate::number::{bytes, count, number, percent};
 use crate::numbers::{bare_unit, by_row, head, measured, shown};
 use crate::page::{Tile, code, figure, shell, table, tiles, warnings};
 use crate::results::{Curve, Curves, OfSize, Results};
+use crate::topology::map;
 
 /// The page of one run.
 pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
@@ -27,6 +30,8 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         h2 { "Messages" }
         (messages(results)?)
         (traffic(summary))
+        (largest(&results.curves.largest, summary.sim_time_us))
+        (flow_trace(results)?)
         (life(&summary.life_us))
         (jobs(results)?)
         (phases(&summary.phases))
@@ -39,7 +44,9 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
             (tiers_over_time(results)?)
             (in_flight(results)?)
         }
+        (map(&results.links))
         (tier_table(&results.links))
+        (queues_over_time(results)?)
         h3 { "Packets" }
         (packets(summary))
         (scenario(results))
@@ -63,6 +70,31 @@ fn messages(results: &Results) -> Result<Markup, ReportError> {
             }
             (by_size(&results.summary)?)
         }
+    })
+}
+
+/// Windows, rates and round trips of chosen messages, or how to get them.
+fn flow_trace(results: &Results) -> Result<Markup, ReportError> {
+    Ok(match results.flow_trace()? {
+        Some(rows) => html! { h3 { "Chosen messages over time" } (traced(&rows)?) },
+        None => html! {
+            p.note {
+                "Windows, rates and round trips of a message over time: run with "
+                code { "--trace flows@SRC:MSG" } "."
+            }
+        },
+    })
+}
+
+/// The queues of single ports, or how to get them.
+fn queues_over_time(results: &Results) -> Result<Markup, ReportError> {
+    Ok(match results.queues()? {
+        Some(rows) => heat_map(&results.links, &rows, results.summary.sim_time_us),
+        None => html! {
+            p.note {
+                "Queues of single ports over time: run with " code { "--trace queues" } "."
+            }
+        },
     })
 }
 

@@ -51,7 +51,8 @@ fn every_library_and_its_licence_is_listed() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         format!("| {licence} | {} |\n", names.join(", "))
     };
-    let whole = HEAD.to_owned() + &by_licence.iter().map(line).collect::<String>() + &of_pages(&root);
+    let whole =
+        HEAD.to_owned() + &by_licence.iter().map(line).collect::<String>() + &of_pages(&root);
     let page = root.join("docs/third-party.md");
     if std::env::var_os("TRIMLINE_BLESS").is_some() {
         std::fs::write(&page, &whole).unwrap();

@@ -31,9 +31,10 @@ fn write(dir: &Path, name: &str, page: &str) -> PathBuf {
 fn pages(dir: &Path) -> Vec<(&'static str, PathBuf)> {
     let run = dir.join("run");
     fixture::write(&run, &RUN);
+    fixture::traces(&run);
     let runs = fixture::twenty(&dir.join("twenty"), 2_000);
     let study = dir.join("study");
-    fixture::study(&study, 12);
+    fixture::study(&study);
     let seeds = dir.join("seeds");
     fixture::seeds(&seeds);
     vec![

@@ -55,7 +55,7 @@ fn a_run_has_its_numbers_plots_and_warnings() {
     for text in headings {
         assert!(page.contains(text), "{text:?} is missing");
     }
-    assert_eq!(plots(&page), 7, "every plot is there");
+    assert_eq!(plots(&page), 9, "every plot, the map and the largest messages");
     assert!(!page.contains("Goodput of long flows"), "there are none");
     assert!(!page.contains("buffer exhausted"), "not counted");
     assert!(!page.contains("NaN") && !page.contains("inf"), "no number is broken");
@@ -80,7 +80,7 @@ fn jobs_have_a_plot_and_numbers() {
     for text in ["Time of jobs", "jobs.parquet", "link idle overall", "80.0 %"] {
         assert!(page.contains(text), "{text:?} is missing");
     }
-    assert_eq!(plots(&page), 8, "one more");
+    assert_eq!(plots(&page), 10, "one more");
     fixture::write(dir.path(), &WEB_SEARCH);
     assert!(!render(dir.path()).unwrap().contains("Time of jobs"), "there are none");
 }
@@ -156,7 +156,7 @@ fn what_is_missing_or_broken_is_named() {
 #[test]
 fn a_study_has_its_rows_its_plot_and_its_pictures() {
     let dir = tempfile::tempdir().unwrap();
-    fixture::study(dir.path(), 3);
+    fixture::study(dir.path());
     let page = render(dir.path()).unwrap();
     assert_self_contained(&page);
     let parts = [
@@ -178,8 +178,12 @@ fn a_study_has_its_rows_its_plot_and_its_pictures() {
     for part in parts {
         assert!(page.contains(part), "{part:?} is missing");
     }
-    assert_eq!(plots(&page), 5, "three plots, the first of them twice, and a picture");
-    assert_eq!(page.matches("class=\"swatch\"").count(), 6, "five lines and dots");
+    assert_eq!(
+        plots(&page),
+        6,
+        "three plots, one of them twice, another in two pictures; a time line"
+    );
+    assert_eq!(page.matches("class=\"swatch\"").count(), 15, "14 lines and dots");
     let dots = page.matches("h0").count();
     assert!((1000..=2000).contains(&dots), "{dots}: what falls on one pixel is drawn once");
     assert!(page.contains("Dots: measured, one per message"));
