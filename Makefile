@@ -18,13 +18,14 @@
 # make gallery the pictures of docs/gallery.md, drawn anew
 # make python-setup  what the package's tests import, into target/python
 # make ray-setup  Ray for them, too: 250 MB
+# make page-setup  axe-core, with which a test looks at pages of results in Chromium, into target/page-tools
 # make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
 #              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
 # make fuzz    ten million datagrams to hosts of every transport, ten million frames to a switch; then a minute of
 #              each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test python python-setup ray-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
+.PHONY: demo test python python-setup ray-setup page-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -38,7 +39,7 @@ demo:
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
 # No code block of a comment is a test: `--tests` leaves out looking for them in every crate.
-test: lint rtl-setup python-setup
+test: lint rtl-setup python-setup page-setup
 	cargo test --locked --workspace --tests
 
 # Without them tests of hardware say that they are skipped, and why: no reason for `make test` to fail.
@@ -60,6 +61,13 @@ target/python/ready: python/requirements.txt
 # Ray, for the tests that run sweeps on it: 70 MB to fetch, 250 MB on disk.
 ray-setup: python-setup
 	target/python/bin/pip install --quiet --disable-pip-version-check "ray>=2.9"
+
+# The same for the test of pages with axe-core; it finds Chromium by itself.
+page-setup: target/page-tools/node_modules/axe-core/axe.min.js
+
+target/page-tools/node_modules/axe-core/axe.min.js:
+	-mkdir -p target/page-tools && \
+	    npm install --silent --no-audit --no-fund --prefix target/page-tools axe-core@4.14.1
 
 # Without isolation: the build's tools are in the same place.
 python: python-setup

@@ -46,7 +46,7 @@ mod study;
 mod summary;
 mod table;
 
-pub use cdf::{cdf, cdf_of};
+pub use cdf::{Thinning, cdf, cdf_of};
 pub use comparison::{
     COMPARISON_SCHEMA, Compared, ComparisonResults, Difference, Estimate, Order, Setting,
     SizeCompared, joint_confidence, named,

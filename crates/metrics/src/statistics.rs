@@ -161,9 +161,13 @@ pub fn jain(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// interpolation. `None` without values.
 #[must_use]
 pub fn nearest_rank<T: Copy>(ascending: &[T], permille: u32) -> Option<T> {
-    let rank = (ascending.len() as u128 * u128::from(permille)).div_ceil(1000);
-    let index = usize::try_from(rank).ok()?.saturating_sub(1);
-    ascending.get(index.min(ascending.len().checked_sub(1)?)).copied()
+    ascending.get(rank(ascending.len(), permille)).copied()
+}
+
+/// Where that percentile is among `n` values, from 0.
+pub(crate) fn rank(n: usize, permille: u32) -> usize {
+    let rank = (n as u128 * u128::from(permille)).div_ceil(1000);
+    usize::try_from(rank).unwrap_or(n).saturating_sub(1).min(n.saturating_sub(1))
 }
 
 #[cfg(test)]

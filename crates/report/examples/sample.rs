@@ -4,7 +4,7 @@
 #[path = "../tests/it/fixture/mod.rs"]
 mod fixture;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fixture::Run;
 use trimline_report as report;
@@ -30,10 +30,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for run in runs {
         let out = dir.join(run.name);
         fixture::write(&out, &run);
+        fixture::traces(&out);
         std::fs::write(out.join("report.html"), report::render(&out)?)?;
         dirs.push(out);
     }
     dirs.truncate(2);
     std::fs::write(dir.join("comparison.html"), report::render_comparison(&dirs)?)?;
+    for (name, write) in [("study", fixture::study as fn(&Path)), ("seeds", fixture::seeds)] {
+        let out = dir.join(name);
+        write(&out);
+        std::fs::write(out.join("report.html"), report::render(&out)?)?;
+    }
+    let many: Vec<PathBuf> = fixture::twenty(&dir.join("twenty"), 100_000);
+    std::fs::write(dir.join("twenty.html"), report::render_comparison(&many)?)?;
     Ok(())
 }

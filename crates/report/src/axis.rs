@@ -62,6 +62,24 @@ impl Axis {
         Self { label: label.into(), scale: Scale::Names(names), low: -0.5, high }
     }
 
+    /// Whether it is logarithmic.
+    pub(crate) const fn is_log(&self) -> bool {
+        matches!(self.scale, Scale::Log)
+    }
+
+    /// The names, if it has them instead of numbers.
+    pub(crate) fn named(&self) -> Option<&[String]> {
+        match &self.scale {
+            Scale::Names(names) => Some(names),
+            Scale::Linear | Scale::Log => None,
+        }
+    }
+
+    /// What it shows.
+    pub(crate) const fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
     /// The value on a linear scale: its logarithm on a logarithmic axis.
     fn place(&self, value: f64) -> f64 {
         match self.scale {

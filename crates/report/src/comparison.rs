@@ -2,32 +2,28 @@
 
 use std::path::Path;
 
-use maud::html;
+use maud::{Markup, html};
 use metrics::{Numbers, Summary, metrics_of};
 
 use crate::ReportError;
 use crate::numbers::by_row;
-use crate::page::{shell, warnings};
-use crate::results::{Curve, Results};
+use crate::page::{code, shell, warnings};
+use crate::results::{Curves, Results};
 use crate::run::{completion_times, long_flows, slowdowns};
 
 /// What a comparison keeps of a run: not the rows, of which there may be millions.
-pub(crate) struct Curves {
+pub(crate) struct Compared {
     summary: Summary,
     command: String,
-    fcts_us: Curve,
-    slowdowns: Curve,
-    long_flows_gbps: Curve,
+    curves: Curves,
 }
 
-impl Curves {
+impl Compared {
     /// Reads a result directory.
     pub(crate) fn read(dir: &Path) -> Result<Self, ReportError> {
         let results = Results::read(dir)?;
         Ok(Self {
-            fcts_us: results.fcts_us,
-            slowdowns: results.slowdowns,
-            long_flows_gbps: results.long_flows_gbps,
+            curves: results.curves,
             summary: results.summary,
             command: results.manifest.command,
         })
@@ -35,23 +31,24 @@ impl Curves {
 }
 
 /// The page of `runs`, called by their labels.
-pub(crate) fn page(labels: &[String], runs: &[Curves]) -> Result<String, ReportError> {
-    let collect =
-        |get: fn(&Curves) -> &Curve| runs.iter().map(|r| get(r).clone()).collect::<Vec<_>>();
-    let long = collect(|r| &r.long_flows_gbps);
+pub(crate) fn page(labels: &[String], runs: &[Compared]) -> Result<String, ReportError> {
+    let curves: Vec<&Curves> = runs.iter().map(|run| &run.curves).collect();
+    let long: Vec<_> = curves.iter().map(|run| run.long_flows_gbps.clone()).collect();
     let summaries = runs.iter().map(|run| Numbers::of(&run.summary));
     let numbers: Vec<(String, Numbers)> = labels.iter().cloned().zip(summaries).collect();
     let title = format!("{} runs compared", runs.len());
     let body = html! {
         header {
             h1 { (title) }
-            @for (label, run) in labels.iter().zip(runs) {
-                p.subtitle {
-                    b { (label) } ": " (run.summary.scenario) ", seed " (run.summary.seed)
-                }
-            }
+            (which(labels, runs))
         }
         (warnings("Before you trust these numbers", &all_warnings(labels, runs)))
+        h2 { "Distributions" }
+        div.pair {
+            (completion_times(&curves, labels)?)
+            (slowdowns(&curves, labels)?)
+        }
+        @if long.iter().any(|values| !values.is_empty()) { (long_flows(&long, labels)?) }
         h2 { "Numbers" }
         (by_row("Run", &metrics_of(&RESULTS), &numbers))
         p.note {
@@ -61,20 +58,26 @@ pub(crate) fn page(labels: &[String], runs: &[Curves]) -> Result<String, ReportE
         }
         (by_row("Run", &metrics_of(&PACKETS), &numbers))
         p.note { "Packets and queues are over the whole run." }
-        h2 { "Distributions" }
-        div.pair {
-            (completion_times(&collect(|r| &r.fcts_us), labels)?)
-            (slowdowns(&collect(|r| &r.slowdowns), labels)?)
-        }
-        @if long.iter().any(|values| !values.is_empty()) { (long_flows(&long, labels)?) }
         h2 { "How to repeat these runs" }
-        pre { (runs.iter().map(|r| r.command.as_str()).collect::<Vec<_>>().join("\n")) }
+        (code(&runs.iter().map(|r| r.command.as_str()).collect::<Vec<_>>().join("\n")))
     };
     Ok(shell(&format!("{title} · Trimline"), &body))
 }
 
-fn all_warnings(labels: &[String], runs: &[Curves]) -> Vec<String> {
-    let of = |(label, run): (&String, &Curves)| {
+/// The scenarios and seeds that are compared.
+fn which(labels: &[String], runs: &[Compared]) -> Markup {
+    let list = html! {
+        @for (label, run) in labels.iter().zip(runs) {
+            p.subtitle { b { (label) } ": " (run.summary.scenario) ", seed " (run.summary.seed) }
+        }
+    };
+    html! {
+        @if runs.len() > 8 { details { summary { "Which runs" } (list) } } @else { (list) }
+    }
+}
+
+fn all_warnings(labels: &[String], runs: &[Compared]) -> Vec<String> {
+    let of = |(label, run): (&String, &Compared)| {
         run.summary.warnings.iter().map(|w| format!("{label}: {w}")).collect::<Vec<_>>()
     };
     labels.iter().zip(runs).flat_map(of).collect()

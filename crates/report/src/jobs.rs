@@ -16,7 +16,8 @@ pub(crate) fn jobs(results: &Results) -> Result<Markup, ReportError> {
     }
     Ok(html! {
         h2 { "Jobs" }
-        div.pair { (times(&results.jobs)?) (by_table(results)) }
+        (times(&results.jobs)?)
+        (by_table(results))
     })
 }
 
@@ -52,7 +53,7 @@ fn by_table(results: &Results) -> Markup {
     html! {
         div {
             h3 { "The same in numbers" }
-            (by_row("", &metrics_of(&OF_JOBS), &rows))
+            (by_row("Traffic", &metrics_of(&OF_JOBS), &rows))
             p.note {
                 "Link idle overall: the share of all jobs' time in which nothing arrived on the \
                  link of the host that waits. Answers within deadline: the share of a job's \

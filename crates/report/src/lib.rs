@@ -3,23 +3,31 @@
 //! [`render`] makes the page of one run, a study or a comparison over seeds,
 //! [`render_comparison`] that of several runs.
 //! [`scoreboard()`] is a Markdown page over several studies.
-//! The pages need no network, no script and no fonts: the plots are inline SVG by `plotters`, the
-//! text is escaped by `maud`, and colours follow the reader's light or dark setting.
+//! The pages need no network and no fonts. The text is escaped by `maud`, and colours follow the
+//! reader's light or dark setting. Plots are live by uPlot, which is in the page; without a script,
+//! and on paper, they are inline SVG by `plotters`.
 
 mod axis;
 mod chart;
 mod comparison;
+mod flows;
+mod heat;
+mod heat_map;
 mod jobs;
 mod life;
 mod number;
 mod numbers;
 mod page;
+mod palette;
+mod plot_data;
 mod results;
 mod run;
 mod scoreboard;
 mod seeds;
 mod study;
 mod timeline;
+mod topology;
+mod values;
 
 use std::path::{Path, PathBuf};
 
@@ -76,6 +84,6 @@ pub fn render_comparison(dirs: &[PathBuf]) -> Result<String, ReportError> {
         return Err(ReportError::NothingToCompare);
     }
     let labels = results::labels(dirs);
-    let runs: Result<Vec<_>, _> = dirs.iter().map(|dir| comparison::Curves::read(dir)).collect();
+    let runs: Result<Vec<_>, _> = dirs.iter().map(|dir| comparison::Compared::read(dir)).collect();
     comparison::page(&labels, &runs?)
 }

@@ -10,11 +10,16 @@ use crate::timeline::picture;
 /// What takes a smaller share of the time is drawn together.
 const SMALL: f64 = 0.02;
 
-/// Nothing, unless messages were followed.
+/// How to get it, unless messages were followed.
 pub(crate) fn life(stats: &LifeStats) -> Markup {
     let LifeStats { mean, tail } = stats;
     html! {
-        @if total(mean) > 0.0 {
+        @if total(mean) == 0.0 {
+            p.note {
+                "Where the time of messages went: run with "
+                code { "--set measure.life=true" } "."
+            }
+        } @else {
             h2 { "Where the time went" }
             (bar("Mean of measured messages", mean))
             (bar("Those at p99 and above", tail))
@@ -83,7 +88,7 @@ mod tests {
     #[test]
     fn causes_have_their_shares_and_small_ones_are_drawn_together() {
         let mut stats = LifeStats::default();
-        assert_eq!(life(&stats).into_string(), "", "not followed");
+        assert!(life(&stats).into_string().contains("measure.life=true"), "not followed");
         for (name, us) in [("serialization", 98.5), ("control", 1.0), ("timeout", 0.5)] {
             stats.mean.0.insert(name.to_owned(), Some(us));
             stats.tail.0.insert(name.to_owned(), Some(2.0 * us));

@@ -4,25 +4,53 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use metrics::Plot;
 
 use crate::ReportError;
-use crate::chart::{Chart, colour};
+use crate::chart::Chart;
+use crate::heat;
+use crate::palette::{self, Style};
+use crate::plot_data;
+use crate::values::values;
+
+/// uPlot 1.6.32 with its licence, which has to go with it.
+const UPLOT: [&str; 3] = [
+    include_str!("../vendor/uplot/LICENSE"),
+    include_str!("../vendor/uplot/uPlot.iife.min.js"),
+    include_str!("../vendor/uplot/uPlot.min.css"),
+];
+
+/// What the page may load: nothing.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 /// The whole page.
 pub(crate) fn shell(title: &str, body: &Markup) -> String {
+    let [licence, uplot, uplot_css] = UPLOT;
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
+                style {
+                    (PreEscaped(uplot_css)) (PreEscaped(palette::css())) (PreEscaped(heat::css()))
+                    (PreEscaped(include_str!("style.css")))
+                }
+                script { "document.documentElement.classList.add('js')" }
             }
-            body { main { (body) } }
+            body {
+                main { (body) }
+                script { (PreEscaped(format!("/*\n{licence}\n*/\n{uplot}"))) }
+                script { (PreEscaped(include_str!("plots.js"))) }
+            }
         }
     };
     page.into_string()
 }
+
+/// How many warnings are not folded.
+const WARNINGS: usize = 8;
 
 /// What to know before trusting the numbers; nothing if there is nothing.
 pub(crate) fn warnings(heading: &str, warnings: &[String]) -> Markup {
@@ -30,10 +58,22 @@ pub(crate) fn warnings(heading: &str, warnings: &[String]) -> Markup {
         @if !warnings.is_empty() {
             section.warnings role="alert" {
                 h2 { (heading) }
-                ul { @for warning in warnings { li { (warning) } } }
+                @let (first, others) = warnings.split_at(warnings.len().min(WARNINGS));
+                ul { @for warning in first { li { (warning) } } }
+                @if !others.is_empty() {
+                    details {
+                        summary { (others.len()) " more" }
+                        ul { @for warning in others { li { (warning) } } }
+                    }
+                }
             }
         }
     }
+}
+
+/// Commands, or other text as it is written.
+pub(crate) fn code(text: &str) -> Markup {
+    html! { pre tabindex="0" { (text) } }
 }
 
 /// A headline number.
@@ -60,14 +100,17 @@ pub(crate) fn tiles(tiles: &[Tile]) -> Markup {
     }
 }
 
-/// A piece of the i-th line of a chart, or one of its dots.
+/// How the i-th curve of a chart is drawn.
 fn swatch(i: usize, drawn: Plot) -> Markup {
+    let style = Style::of(i);
+    let colour = style.colour();
     html! {
-        svg.swatch viewBox="0 0 70 16" aria-hidden="true" {
+        svg.swatch viewBox="0 0 36 12" aria-hidden="true" {
             @if drawn == Plot::Dots {
-                circle cx="35" cy="8" r="6" fill=(colour(i)) {}
+                circle cx="18" cy="6" r="3" fill=(colour) {}
             } @else {
-                polyline points="0,8 70,8" stroke=(colour(i)) stroke-width="4" {}
+                path d="M0 6h36" stroke=(colour) stroke-width="2" stroke-dasharray=(style.dashes(1)) {}
+                path d=(style.mark_at(18.0, 6.0, 4.5)) fill=(colour) {}
             }
         }
     }
@@ -82,32 +125,41 @@ pub(crate) fn figure(
     about: &str,
     empty: &str,
 ) -> Result<Markup, ReportError> {
-    let nothing = chart.lines.iter().all(Vec::is_empty);
-    let svg = if nothing { String::new() } else { chart.svg()? };
+    if chart.is_empty() {
+        return Ok(html! { figure { h3 { (heading) } p.empty { (empty) } } });
+    }
+    let pictures = chart.pictures(heading)?;
+    let mut names = legend.to_vec();
+    names.resize(chart.lines.len(), String::new());
+    let called = names.iter().map(|name| if name.is_empty() { heading } else { name });
+    let called: Vec<String> = called.map(str::to_owned).collect();
     Ok(html! {
-        figure {
+        figure.plot {
             h3 { (heading) }
-            @if nothing {
-                p.empty { (empty) }
-            } @else {
-                @if !legend.is_empty() {
-                    ul.legend {
-                        @for (i, name) in legend.iter().enumerate() {
-                            @if !name.is_empty() { li { (swatch(i, chart.drawn)) (name) } }
-                        }
+            @if !legend.is_empty() {
+                ul.legend {
+                    @for (i, name) in legend.iter().enumerate() {
+                        @if !name.is_empty() { li data-curve=(i) { (swatch(i, chart.drawn)) (name) } }
                     }
                 }
-                (PreEscaped(svg))
-                figcaption { (about) }
             }
+            div.static { @for picture in &pictures { (PreEscaped(picture)) } }
+            figcaption { (about) }
+            details.values { summary { "The plot in numbers" } (values(chart, &called)) }
+            (plot_data::element(chart, &names))
         }
     })
 }
 
+/// A table of more rows than this is folded.
+const FOLDED: usize = 24;
+
 /// A table; the first column is text, the others are numbers.
 pub(crate) fn table(head: &[String], rows: &[Vec<String>]) -> Markup {
-    html! {
-        div.scroll {
+    let about = head.first().map_or("", String::as_str);
+    let table = scroll(
+        about,
+        &html! {
             table {
                 thead { tr { @for cell in head { th scope="col" { (cell) } } } }
                 tbody {
@@ -120,6 +172,22 @@ pub(crate) fn table(head: &[String], rows: &[Vec<String>]) -> Markup {
                     }
                 }
             }
-        }
+        },
+    );
+    folded(rows.len(), table)
+}
+
+/// `table` of so many rows, folded if they are many.
+pub(crate) fn folded(rows: usize, table: Markup) -> Markup {
+    if rows <= FOLDED {
+        return table;
+    }
+    html! { details { summary { "Table of " (rows) " rows" } (table) } }
+}
+
+/// What may be wider than the page, in a box that scrolls, by keys, too.
+pub(crate) fn scroll(about: &str, inside: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="group" aria-label={ "Table: " (about) } { (inside) }
     }
 }

@@ -1,28 +1,50 @@
 //! [`Results`]: the files of a result directory.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use metrics::{
-    JobRow, LinkRow, Manifest, Series, Sorter, Summary, Window, long_flow_goodputs, read_each_flow,
-    read_jobs, read_links, read_series,
+    FlowRow, FlowTraceRow, JobRow, LinkRow, Manifest, QueueRow, Series, SizeBucket, Sorter,
+    Summary, Thinning, Window, long_flow_goodputs, read_each_flow, read_flow_trace, read_jobs,
+    read_links, read_queues, read_series, size_range,
 };
 use units::Time;
 
 use crate::ReportError;
 
-/// A distribution, as [`metrics::cdf`].
+/// How many of the largest messages are kept.
+const LARGEST: usize = 12;
+
+/// Points of a line; of a distribution, as [`metrics::cdf`].
 pub(crate) type Curve = Vec<(f64, f64)>;
 
-/// The files of a result directory.
-pub(crate) struct Results {
-    pub(crate) summary: Summary,
-    pub(crate) manifest: Manifest,
-    /// The distribution of completion times in microseconds.
+/// What is read of the messages of a run.
+pub(crate) struct Curves {
+    /// That of completion times in microseconds.
     pub(crate) fcts_us: Curve,
     /// That of slowdowns.
     pub(crate) slowdowns: Curve,
     /// That of the goodput of long flows in Gb/s.
     pub(crate) long_flows_gbps: Curve,
+    /// The largest messages by bytes placed, that first.
+    pub(crate) largest: Vec<FlowRow>,
+    /// The distributions by size of the messages, where there are messages of more than one size.
+    pub(crate) by_size: Vec<OfSize>,
+}
+
+/// The distributions of messages of a range of sizes, with fewer points.
+pub(crate) struct OfSize {
+    pub(crate) sizes: String,
+    pub(crate) fcts_us: Curve,
+    pub(crate) slowdowns: Curve,
+}
+
+/// The files of a result directory.
+pub(crate) struct Results {
+    dir: PathBuf,
+    pub(crate) summary: Summary,
+    pub(crate) manifest: Manifest,
+    pub(crate) curves: Curves,
     /// None in a run without any, which has no such file.
     pub(crate) jobs: Vec<JobRow>,
     pub(crate) series: Series,
@@ -41,37 +63,87 @@ impl Results {
         let measured = summary.flows.measured;
         let time = |us: f64| Time(libm::round(us * 1e6) as u64);
         let window = Window { from: time(measured.from_us), to: time(measured.to_us) };
-        let [fcts_us, slowdowns, long_flows_gbps] = curves(&dir.join("flows.parquet"), window)?;
+        let buckets = &summary.flows.slowdown_by_size;
+        let curves = curves(&dir.join("flows.parquet"), window, buckets)?;
         Ok(Self {
+            dir: dir.to_owned(),
             jobs: if jobs.exists() { read_jobs(&jobs)? } else { Vec::new() },
             summary,
             manifest,
-            fcts_us,
-            slowdowns,
-            long_flows_gbps,
+            curves,
             series: read_series(&dir.join("series.parquet"))?,
             links: read_links(&dir.join("links.parquet"))?,
         })
     }
 }
 
-/// The distributions of completion times, of slowdowns and of the goodput of long flows. Neither
-/// all rows are in memory nor all values: there may be millions.
-fn curves(flows: &Path, window: Window) -> Result<[Curve; 3], ReportError> {
+/// The most bytes first; of equal ones the first.
+fn order(row: &FlowRow) -> (Reverse<u64>, u32, u64) {
+    (Reverse(row.placed), row.src, row.msg)
+}
+
+/// What is kept of the messages of a run. Neither all rows are in memory nor all values: there may be
+/// millions.
+fn curves(flows: &Path, window: Window, buckets: &[SizeBucket]) -> Result<Curves, ReportError> {
+    let buckets: Vec<&SizeBucket> = buckets.iter().filter(|b| b.count > 0).collect();
+    let buckets = if buckets.len() > 1 { buckets } else { Vec::new() };
     // Not beside the results: who reads them need not be allowed to write there.
     let dir = std::env::temp_dir();
-    let mut sorters = [(); 3].map(|()| Sorter::new(Some(&dir)));
+    let sorter = || Sorter::new(Some(&dir));
+    let (mut long, mut all) = (sorter(), [sorter(), sorter()]);
+    let mut largest: Vec<FlowRow> = Vec::new();
+    let mut by_size: Vec<[Sorter<f64>; 2]> = buckets.iter().map(|_| [sorter(), sorter()]).collect();
     read_each_flow(flows, |rows| {
-        let values =
-            [metrics::fct_us(rows), metrics::slowdowns(rows), long_flow_goodputs(rows, window)];
-        for (sorter, values) in sorters.iter_mut().zip(values) {
-            values.into_iter().try_for_each(|value| sorter.push(value))?;
+        add(&mut all, rows)?;
+        largest.extend(rows.iter().filter(|row| row.placed > 0));
+        largest.sort_unstable_by_key(order);
+        largest.truncate(LARGEST);
+        long_flow_goodputs(rows, window).into_iter().try_for_each(|value| long.push(value))?;
+        for (bucket, sorters) in buckets.iter().zip(&mut by_size) {
+            let inside = |row: &&FlowRow| {
+                let below = |size| bucket.to_bytes.is_none_or(|to| size < to);
+                row.size.is_some_and(|size| size >= bucket.from_bytes && below(size))
+            };
+            add(sorters, &rows.iter().filter(inside).copied().collect::<Vec<_>>())?;
         }
         Ok(())
     })?;
-    let [fcts_us, slowdowns, long_flows_gbps] = sorters;
-    let curve = |sorter: Sorter<f64>| metrics::cdf_of(&sorter.sort()?);
-    Ok([curve(fcts_us)?, curve(slowdowns)?, curve(long_flows_gbps)?])
+    let curve = |sorter: Sorter<f64>, thinning| metrics::cdf_of(&sorter.sort()?, thinning);
+    let of_size = |(bucket, [fcts, slowdowns]): (&&SizeBucket, [Sorter<f64>; 2])| {
+        Ok(OfSize {
+            sizes: size_range(bucket.from_bytes, bucket.to_bytes),
+            fcts_us: curve(fcts, Thinning::COARSE)?,
+            slowdowns: curve(slowdowns, Thinning::COARSE)?,
+        })
+    };
+    let [fcts, slowdowns] = all;
+    Ok(Curves {
+        fcts_us: curve(fcts, Thinning::FINE)?,
+        slowdowns: curve(slowdowns, Thinning::FINE)?,
+        long_flows_gbps: curve(long, Thinning::FINE)?,
+        largest,
+        by_size: buckets.iter().zip(by_size).map(of_size).collect::<Result<_, ReportError>>()?,
+    })
+}
+
+impl Results {
+    /// The samples of queues, if the run has them.
+    pub(crate) fn queues(&self) -> Result<Option<Vec<QueueRow>>, ReportError> {
+        let path = self.dir.join("queues.parquet");
+        Ok(if path.exists() { Some(read_queues(&path)?) } else { None })
+    }
+
+    /// Windows, rates and round trips of messages, if the run has them.
+    pub(crate) fn flow_trace(&self) -> Result<Option<Vec<FlowTraceRow>>, ReportError> {
+        let path = self.dir.join("flow_trace.parquet");
+        Ok(if path.exists() { Some(read_flow_trace(&path)?) } else { None })
+    }
+}
+
+/// Add completion times and slowdowns of `rows`.
+fn add([fcts, slow]: &mut [Sorter<f64>; 2], rows: &[FlowRow]) -> Result<(), metrics::FileError> {
+    metrics::fct_us(rows).into_iter().try_for_each(|value| fcts.push(value))?;
+    metrics::slowdowns(rows).into_iter().try_for_each(|value| slow.push(value))
 }
 
 /// A short label for each directory: its name, or the whole path where that is not unique.

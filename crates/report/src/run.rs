@@ -9,13 +9,16 @@ use serde_json::Value;
 
 use crate::ReportError;
 use crate::axis::Axis;
-use crate::chart::{Chart, Overlay};
+use crate::chart::Chart;
+use crate::flows::{largest, traced};
+use crate::heat_map::heat_map;
 use crate::jobs::jobs;
 use crate::life::life;
 use crate::number::{bytes, count, number, percent};
 use crate::numbers::{bare_unit, by_row, head, measured, shown};
-use crate::page::{Tile, figure, shell, table, tiles, warnings};
-use crate::results::{Curve, Results};
+use crate::page::{Tile, code, figure, shell, table, tiles, warnings};
+use crate::results::{Curve, Curves, OfSize, Results};
+use crate::topology::map;
 
 /// The page of one run.
 pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
@@ -27,6 +30,8 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         h2 { "Messages" }
         (messages(results)?)
         (traffic(summary))
+        (largest(&results.curves.largest, summary.sim_time_us))
+        (flow_trace(results)?)
         (life(&summary.life_us))
         (jobs(results)?)
         (phases(&summary.phases))
@@ -39,7 +44,9 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
             (tiers_over_time(results)?)
             (in_flight(results)?)
         }
+        (map(&results.links))
         (tier_table(&results.links))
+        (queues_over_time(results)?)
         h3 { "Packets" }
         (packets(summary))
         (scenario(results))
@@ -48,20 +55,46 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
 }
 
 fn messages(results: &Results) -> Result<Markup, ReportError> {
-    let (fcts, long) = (&results.fcts_us, &results.long_flows_gbps);
+    let curves = &results.curves;
+    let long = &curves.long_flows_gbps;
     Ok(html! {
         @if !long.is_empty() { (long_flows(std::slice::from_ref(long), &[])?) }
-        @if fcts.is_empty() {
+        @if curves.fcts_us.is_empty() {
             p.empty {
                 "No measured message completed, so there are no completion times and slowdowns."
             }
         } @else {
             div.pair {
-                (completion_times(std::slice::from_ref(fcts), &[])?)
-                (slowdowns(std::slice::from_ref(&results.slowdowns), &[])?)
+                (completion_times(&[curves], &[])?)
+                (slowdowns(&[curves], &[])?)
             }
             (by_size(&results.summary)?)
         }
+    })
+}
+
+/// Windows, rates and round trips of chosen messages, or how to get them.
+fn flow_trace(results: &Results) -> Result<Markup, ReportError> {
+    Ok(match results.flow_trace()? {
+        Some(rows) => html! { h3 { "Chosen messages over time" } (traced(&rows)?) },
+        None => html! {
+            p.note {
+                "Windows, rates and round trips of a message over time: run with "
+                code { "--trace flows@SRC:MSG" } "."
+            }
+        },
+    })
+}
+
+/// The queues of single ports, or how to get them.
+fn queues_over_time(results: &Results) -> Result<Markup, ReportError> {
+    Ok(match results.queues()? {
+        Some(rows) => heat_map(&results.links, &rows, results.summary.sim_time_us),
+        None => html! {
+            p.note {
+                "Queues of single ports over time: run with " code { "--trace queues" } "."
+            }
+        },
     })
 }
 
@@ -153,9 +186,11 @@ fn headline(summary: &Summary) -> Vec<Tile> {
 }
 
 /// The distribution of completion times of each run.
-pub(crate) fn completion_times(runs: &[Curve], legend: &[String]) -> Result<Markup, ReportError> {
+pub(crate) fn completion_times(runs: &[&Curves], legend: &[String]) -> Result<Markup, ReportError> {
+    let lines: Vec<Curve> = runs.iter().map(|run| run.fcts_us.clone()).collect();
     let (x, share) = ("completion time (µs)", "share of messages");
-    let chart = Chart::distribution("completion times", x, share, runs);
+    let mut chart = Chart::distribution("completion times", x, share, &lines);
+    chart.parts = by_sizes(runs, |of| &of.fcts_us);
     let about = "Share of the measured messages that completed within a time: from submission to \
                  the last byte placed at the receiver.";
     let empty = "No measured message completed, so there are no completion times.";
@@ -163,13 +198,31 @@ pub(crate) fn completion_times(runs: &[Curve], legend: &[String]) -> Result<Mark
 }
 
 /// The distribution of slowdowns of each run.
-pub(crate) fn slowdowns(runs: &[Curve], legend: &[String]) -> Result<Markup, ReportError> {
+pub(crate) fn slowdowns(runs: &[&Curves], legend: &[String]) -> Result<Markup, ReportError> {
+    let lines: Vec<Curve> = runs.iter().map(|run| run.slowdowns.clone()).collect();
     let (x, share) = ("slowdown (×)", "share of messages");
-    let chart = Chart::distribution("slowdowns", x, share, runs);
+    let mut chart = Chart::distribution("slowdowns", x, share, &lines);
+    chart.parts = by_sizes(runs, |of| &of.slowdowns);
     let about = "Completion time over that of the same message alone in the same fabric: 1 is as \
                  fast as can be.";
     let empty = "No measured message completed, so there are no slowdowns.";
     figure("Slowdown", legend, &chart, about, empty)
+}
+
+/// For each range of sizes that a run has messages of, a curve of each run.
+fn by_sizes(runs: &[&Curves], get: fn(&OfSize) -> &Curve) -> Vec<(String, Vec<Curve>)> {
+    let mut names: Vec<&str> = Vec::new();
+    for of in runs.iter().flat_map(|run| &run.by_size) {
+        if !names.contains(&of.sizes.as_str()) {
+            names.push(&of.sizes);
+        }
+    }
+    let of_run = |run: &&Curves, name: &str| {
+        let of = run.by_size.iter().find(|of| of.sizes == name);
+        of.map(get).cloned().unwrap_or_default()
+    };
+    let part = |name: &str| runs.iter().map(|run| of_run(run, name)).collect();
+    names.into_iter().map(|name| (name.to_owned(), part(name))).collect()
 }
 
 /// The distribution of the goodput of long flows of each run.
@@ -189,14 +242,9 @@ fn by_size(summary: &Summary) -> Result<Markup, ReportError> {
         buckets.iter().enumerate().filter_map(|(i, b)| Some((i as f64, get(b)?))).collect()
     };
     let lines: Vec<Vec<(f64, f64)>> = vec![line(|b| b.p50), line(|b| b.p99)];
-    let chart = Chart {
-        title: "slowdown by size",
-        x: Axis::names("message size", names.clone()),
-        y: Axis::around("slowdown (×)", lines.iter().flatten().map(|p| p.1), None),
-        lines,
-        drawn: Plot::Points,
-        over: Overlay::default(),
-    };
+    let x = Axis::names("message size", names.clone());
+    let y = Axis::around("slowdown (×)", lines.iter().flatten().map(|p| p.1), None);
+    let chart = Chart::new("slowdown by size", x, y, lines, Plot::Points);
     let legend = ["p50", "p99"].map(str::to_owned);
     let about = "Only sizes that occur have a dot.";
     let empty = "No measured message completed, so there are no slowdowns.";
@@ -241,8 +289,7 @@ impl OverTime<'_> {
         let lines: Vec<_> = self.lines.iter().map(line).collect();
         let largest = lines.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
         let y = Axis::linear(self.y, 0.0, largest * 1.05);
-        let chart =
-            Chart { title: self.heading, x, y, lines, drawn: Plot::Line, over: Overlay::default() };
+        let chart = Chart::new(self.heading, x, y, lines, Plot::Line);
         let legend: Vec<String> = self.legend.iter().map(|&name| name.to_owned()).collect();
         figure(self.heading, &legend, &chart, self.about, NO_SERIES)
     }
@@ -295,14 +342,7 @@ fn tiers_over_time(results: &Results) -> Result<Markup, ReportError> {
     };
     let lines = (0..tiers.len()).map(line).collect();
     let y = Axis::linear("mean utilization", 0.0, 1.0);
-    let chart = Chart {
-        title: "link utilization",
-        x,
-        y,
-        lines,
-        drawn: Plot::Line,
-        over: Overlay::default(),
-    };
+    let chart = Chart::new("link utilization", x, y, lines, Plot::Line);
     let about = "Share of the time that the links of a tier transmit, headers included, the mean \
                  over its links.";
     let empty = "The run ended before the first sample, or its links have no tiers.";
@@ -378,7 +418,7 @@ fn packets(summary: &Summary) -> Markup {
         .filter_map(|metric| Some((metric, shown(&metric, Some(metric.value(&numbers)?)))))
         .collect();
     html! {
-        div.scroll {
+        div.scroll tabindex="0" role="group" aria-label="Table: packets" {
             table {
                 thead { tr { th { "Packets" } th { "Value" } th.text { "Meaning" } } }
                 tbody {
@@ -386,7 +426,7 @@ fn packets(summary: &Summary) -> Markup {
                         tr {
                             th scope="row" { (head(&metric)) }
                             td { (value) }
-                            td.text { (metric.about().replace('`', "")) }
+                            td.text.wide { (metric.about().replace('`', "")) }
                         }
                     }
                 }
@@ -401,14 +441,14 @@ fn scenario(results: &Results) -> Markup {
     flatten("", &manifest.scenario, &mut lines);
     html! {
         h2 { "How to repeat this run" }
-        pre { (manifest.command) }
+        (code(&manifest.command))
         p.note {
             "Same scenario, same seed, same engine version (" (manifest.versions.engine)
             "): same digest."
         }
         details {
             summary { "The scenario as it was run" }
-            pre { (lines.join("\n")) }
+            (code(&lines.join("\n")))
         }
     }
 }

@@ -5,9 +5,9 @@ use metrics::{Compared, ComparisonResults, Estimate, Plot, Setting, SizeCompared
 
 use crate::ReportError;
 use crate::axis::Axis;
-use crate::chart::{Chart, Overlay};
+use crate::chart::Chart;
 use crate::number::number;
-use crate::page::{figure, shell, table, warnings};
+use crate::page::{code, figure, folded, scroll, shell, table, warnings};
 
 /// The page of `results`.
 pub(crate) fn page(results: &ComparisonResults) -> Result<String, ReportError> {
@@ -39,7 +39,7 @@ pub(crate) fn page(results: &ComparisonResults) -> Result<String, ReportError> {
             (settings(results))
         }
         h2 { "How to repeat it" }
-        pre { (results.command) "\n" (results.repeat.join("\n")) }
+        (code(&format!("{}\n{}", results.command, results.repeat.join("\n"))))
     };
     Ok(shell(&format!("{title} · Trimline"), &body))
 }
@@ -90,32 +90,31 @@ fn by_size(results: &ComparisonResults) -> Result<Markup, ReportError> {
         points.iter().filter_map(|(x, e)| Some((*x, e.mean, e.interval?))).collect()
     };
     let lines: Vec<Vec<(f64, f64)>> = all.iter().map(line).collect();
-    let chart = Chart {
-        title: "slowdown by size",
-        x: Axis::names("message size", results.by_size.iter().map(SizeCompared::range).collect()),
-        y: Axis::around("slowdown p99 (×)", lines.iter().flatten().map(|(_, y)| *y), None),
+    let mut chart = Chart::new(
+        "slowdown by size",
+        Axis::names("message size", results.by_size.iter().map(SizeCompared::range).collect()),
+        Axis::around("slowdown p99 (×)", lines.iter().flatten().map(|(_, y)| *y), None),
         lines,
-        drawn: Plot::Points,
-        over: Overlay { open: Vec::new(), bars: all.iter().map(bar).collect() },
-    };
+        Plot::Points,
+    );
+    chart.over.bars = all.iter().map(bar).collect();
     let about = "Mean of the 99th percentiles of the seeds; bars are 95 % intervals.";
     figure("Slowdown by message size", &results.labels, &chart, about, "No message completed.")
 }
 
 fn settings(results: &ComparisonResults) -> Markup {
-    html! {
-        div.scroll {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "Setting" }
-                        @for label in &results.labels { th.text scope="col" { (label) } }
-                    }
+    let table = html! {
+        table {
+            thead {
+                tr {
+                    th scope="col" { "Setting" }
+                    @for label in &results.labels { th.text scope="col" { (label) } }
                 }
-                tbody { @for setting in &results.settings { (of_setting(setting)) } }
             }
+            tbody { @for setting in &results.settings { (of_setting(setting)) } }
         }
-    }
+    };
+    folded(results.settings.len(), scroll("settings", &table))
 }
 
 fn of_setting(setting: &Setting) -> Markup {

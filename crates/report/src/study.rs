@@ -11,11 +11,8 @@ use crate::ReportError;
 use crate::axis::Axis;
 use crate::chart::{Chart, Overlay};
 use crate::number::{count, number};
-use crate::page::{Tile, figure, shell, tiles};
+use crate::page::{Tile, code, figure, shell, tiles};
 use crate::timeline;
-
-/// How many curves a plot shows: as many as there are colours.
-const CURVES: usize = 8;
 
 /// The page of `study`.
 pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
@@ -39,7 +36,7 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
         @for figure in &figures { (figure) }
         @if study.rows().next().is_some() { (words()) }
         h2 { "How to repeat this" }
-        pre { (study.command) }
+        (code(&study.command))
         p.note {
             "Same scenarios, same seeds, same engine version (" (study.engine) "): same digests."
         }
@@ -64,7 +61,7 @@ fn on_phases(all: &[OnPhases]) -> Markup {
             "Other ties, clocks and jitter move these values, with the same traffic, by more than "
             "one more seed's value would differ (its 95 % prediction interval)."
         }
-        div.scroll {
+        div.scroll tabindex="0" role="group" aria-label="Table: what hangs on phases" {
             table {
                 thead {
                     tr {
@@ -134,7 +131,9 @@ fn headline(study: &StudyResults) -> Result<Markup, ReportError> {
     let chosen = study.figures.iter().find(|figure| Some(&figure.id) == study.picture.as_ref());
     let of_rows = || study.figures.iter().filter(|f| f.rows.iter().any(|row| row.headline));
     let shown = chosen.filter(measured).or_else(|| of_rows().find(measured)).or(chosen);
-    let first = shown.and_then(|figure| Some((figure, figure.curves.chunks(CURVES).next()?)));
+    let first = shown.and_then(|figure| {
+        Some((figure, Some(figure.curves.as_slice()).filter(|c| !c.is_empty())?))
+    });
     let picture = match first {
         Some((results, curves)) => plot(results, curves)?,
         None => html! {},
@@ -142,8 +141,8 @@ fn headline(study: &StudyResults) -> Result<Markup, ReportError> {
     Ok(html! {
         @if !rows.is_empty() {
             h2 { "What the publication is known for" }
-            div.pair {
-                div.scroll {
+            div {
+                div.scroll tabindex="0" role="group" aria-label="Table: headline numbers" {
                     table {
                         thead {
                             tr {
@@ -157,7 +156,7 @@ fn headline(study: &StudyResults) -> Result<Markup, ReportError> {
                         tbody { @for row in rows { (of_headline(row)) } }
                     }
                 }
-                div { (picture) }
+                (picture)
             }
         }
     })
@@ -228,7 +227,7 @@ fn words() -> Markup {
             summary { "How sources are named" }
             table { tbody {
                 @for (word, meaning) in WORDS {
-                    tr { th scope="row" { (word) } td.text { (meaning) } }
+                    tr { th.wide scope="row" { (word) } td.text.wide { (meaning) } }
                 }
             } }
         }
@@ -237,12 +236,11 @@ fn words() -> Markup {
 
 fn of_figure(results: &FigureResults, folded: bool) -> Result<Markup, ReportError> {
     let timelines: Vec<Markup> = results.timelines.iter().map(timeline::picture).collect();
-    let plots = results.curves.chunks(CURVES).map(|curves| plot(results, curves));
-    let plots: Vec<Markup> = plots.collect::<Result<_, _>>()?;
+    let plot = (!results.curves.is_empty()).then(|| plot(results, &results.curves)).transpose()?;
     let inside = html! {
         h2 id=(results.id) { (results.id) ": " (results.title) }
         @if !results.expect.is_empty() { p { (results.expect) } }
-        @for plot in &plots { (plot) }
+        @if let Some(plot) = &plot { (plot) }
         (missing(results))
         @for timeline in &timelines { (timeline) }
         @for (origin, heading) in TABLES { (rows(&results.rows, origin, heading)) }
@@ -284,16 +282,13 @@ fn plot(results: &FigureResults, curves: &[Curve]) -> Result<Markup, ReportError
         let bar = |p: &metrics::CurvePoint| Some((p.x, p.y, p.interval?));
         curve.measured.iter().filter_map(bar).collect::<Vec<_>>()
     };
-    let chart = Chart {
-        title: "figure",
-        x: axis(&results.x, all().map(|(x, _)| x)),
-        y: axis(&results.y, all().map(|(_, y)| y)),
-        lines: curves.iter().map(measured).collect(),
-        drawn: drawn(curves),
-        over: Overlay {
-            open: curves.iter().map(published).collect(),
-            bars: curves.iter().map(bar).collect(),
-        },
+    let x = axis(&results.x, all().map(|(x, _)| x));
+    let y = axis(&results.y, all().map(|(_, y)| y));
+    let lines = curves.iter().map(measured).collect();
+    let mut chart = Chart::new("figure", x, y, lines, drawn(curves));
+    chart.over = Overlay {
+        open: curves.iter().map(published).collect(),
+        bars: curves.iter().map(bar).collect(),
     };
     let (drawn, not): (Vec<&Curve>, Vec<&Curve>) = curves.iter().partition(is_measured);
     let named = |curve: &Curve| is_measured(&curve).then(|| curve.label.clone());
@@ -350,7 +345,7 @@ fn rows(rows: &[FigureRow], origin: Origin, heading: &str) -> Markup {
     html! {
         @if !rows.is_empty() {
             h3 { (heading) }
-            div.scroll {
+            div.scroll tabindex="0" role="group" aria-label={ "Table: " (heading) } {
                 table {
                     thead {
                         tr {
@@ -381,7 +376,7 @@ fn notes(rows: &[FigureRow]) -> Markup {
         @for (link, text) in notes {
             details {
                 summary { "Note: " (link) }
-                pre { (text) }
+                (code(text))
             }
         }
     }
@@ -441,7 +436,7 @@ fn runs(runs: &[RunRecord]) -> Markup {
     html! {
         details {
             summary { "The runs behind this (" (count(runs.len() as u64)) ")" }
-            div.scroll {
+            div.scroll tabindex="0" role="group" aria-label="Table: runs" {
                 table {
                     thead {
                         tr {

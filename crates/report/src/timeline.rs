@@ -24,7 +24,7 @@ pub(crate) fn picture(timeline: &Timeline) -> Markup {
     html! {
         figure {
             h3 { (timeline.title) }
-            svg.timeline viewBox={ "0 0 " (WIDTH) " " (height) } role="img" {
+            div.scroll tabindex="0" role="group" aria-label=(timeline.title) { svg.timeline viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(timeline.about) {
                 (scale(end, &x, height))
                 @for (i, (name, spans)) in timeline.lanes.iter().enumerate() {
                     @let top = LANE * i as f64 + 8.0;
@@ -32,7 +32,7 @@ pub(crate) fn picture(timeline: &Timeline) -> Markup {
                     // Narrow ones over their neighbours.
                     @for span in wide_first(spans) { (of_span(span, &x, top)) }
                 }
-            }
+            } }
             figcaption { (timeline.about) }
         }
     }

@@ -8,6 +8,16 @@ const HEAD: &str = "# Third-party licences\n\nThe libraries that `trimline` and 
 linked with on Linux, by licence. Made from Cargo.lock by `TRIMLINE_BLESS=1 cargo test -p trimline licences`.\n\n\
 | licence | libraries |\n|---|---|\n";
 
+/// What stands in the pages of results.
+fn of_pages(root: &Path) -> String {
+    let folder = "crates/report/vendor/uplot";
+    let read = |file: &str| std::fs::read_to_string(root.join(folder).join(file)).unwrap();
+    let (licence, library) = (read("LICENSE"), read("uPlot.iife.min.js"));
+    assert!(licence.starts_with("The MIT License (MIT)"), "{licence}");
+    let version = library.split_once("(v").and_then(|(_, rest)| rest.split_once(')')).unwrap().0;
+    format!("\nPages of results contain uPlot {version} (MIT), which is in `{folder}`.\n")
+}
+
 #[test]
 fn every_library_and_its_licence_is_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -41,7 +51,8 @@ fn every_library_and_its_licence_is_listed() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         format!("| {licence} | {} |\n", names.join(", "))
     };
-    let whole = HEAD.to_owned() + &by_licence.iter().map(line).collect::<String>();
+    let whole =
+        HEAD.to_owned() + &by_licence.iter().map(line).collect::<String>() + &of_pages(&root);
     let page = root.join("docs/third-party.md");
     if std::env::var_os("TRIMLINE_BLESS").is_some() {
         std::fs::write(&page, &whole).unwrap();
