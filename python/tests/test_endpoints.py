@@ -239,3 +239,16 @@ def test_a_transport_needs_a_table_that_has_it(tmp_path: Path) -> None:
     assert printed.returncode == 2 and "no program brings a transport here" in printed.stderr
     loaded = trimline.Scenario.load(file, transport=Blast)
     assert trimline.run(loaded).digest == trimline.run(blast(Blast)).digest
+
+
+def test_its_messages_have_lives() -> None:
+    life = trimline.explain(blast(Blast))
+    flows = trimline.run(blast(Blast)).flows.to_pylist()
+    assert life.fct_ps == max(row["fct_ps"] for row in flows) == sum(life.spent_ps.values())
+
+    class Broken(Blast):
+        def on_submit(self, cx: Context, msg: Message) -> Optional[bool]:
+            raise LookupError(msg.id)
+
+    with pytest.raises(LookupError):
+        trimline.explain(blast(Broken))

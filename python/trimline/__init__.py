@@ -13,7 +13,9 @@ A scenario is read from TOML or built from a dict with the same keys, and run::
 `docs/results.md`.
 """
 
+from ._compare import Comparison, compare
 from ._endpoint import MS, NS, PS, SEC, US, Endpoint
+from ._life import Life, explain
 from ._result import Result
 from ._run import run, run_many
 from ._scenario import Check, Scenario
@@ -22,8 +24,10 @@ from ._trimline import Context, Message, Packet, RunError, ScenarioError, versio
 
 __all__ = [
     "Check",
+    "Comparison",
     "Context",
     "Endpoint",
+    "Life",
     "MS",
     "Message",
     "NS",
@@ -36,6 +40,8 @@ __all__ = [
     "ScenarioError",
     "Sweep",
     "US",
+    "compare",
+    "explain",
     "run",
     "run_many",
     "sweep",

@@ -104,22 +104,29 @@ def sweep(
     Raises `ScenarioError` for a wrong scenario, and `RunError` if jobs have no results: it names
     them. The others stay in `out`; with `keep_errors` their table is returned all the same.
     """
-    file = _file(edited(scenario, dict(set or {}), _places.of_call("sweep")), scenario, Path(out))
+    ready = edited(scenario, dict(set or {}), _places.of_call("sweep"))
+    file = file_of(ready, scenario, Path(out) / "scenario.toml")
     words = ["sweep", str(file), "--out", os.fspath(out)]
     if isinstance(scenario, (str, os.PathLike)):
         for path, value in (set or {}).items():
             words += ["--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}"]
-    if seeds is not None:
-        words += ["--seeds", seeds if isinstance(seeds, str) else ",".join(map(str, seeds))]
+    words += seed_words(seeds)
     words += ["--until", until] if until is not None else []
     words += ["--flows"] if flows else []
-    jobs = _Jobs(words, threads)
+    jobs = Jobs(words, threads)
     with jobs.shown(progress):
         return Sweep(Path(out), jobs.run(engine, keep_errors=keep_errors))
 
 
-def _file(ready: Scenario, given: Runnable, out: Path) -> Path:
-    """The file of the scenario: where it was, or one that is written now."""
+def seed_words(seeds: Union[str, Iterable[int], None]) -> list[str]:
+    """The option for these seeds, if there are some."""
+    if seeds is None:
+        return []
+    return ["--seeds", seeds if isinstance(seeds, str) else ",".join(map(str, seeds))]
+
+
+def file_of(ready: Scenario, given: Runnable, file: Path) -> Path:
+    """The file of the scenario: where it was, or `file`, which is written now."""
     if isinstance(given, (str, os.PathLike)):
         return Path(given)
     if ready._transport is not None:
@@ -127,14 +134,13 @@ def _file(ready: Scenario, given: Runnable, out: Path) -> Path:
         raise ValueError(f"jobs are processes, which do not have a transport in Python: {hint}")
     # What is wrong is said with its line in Python.
     ready.check()
-    out.mkdir(parents=True, exist_ok=True)
-    file = out / "scenario.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(ready.to_toml())
     return file
 
 
-class _Jobs:
-    """The jobs of a sweep, in its output directory."""
+class Jobs:
+    """The jobs of a sweep or a comparison, in its output directory."""
 
     def __init__(self, words: list[str], threads: Optional[int]) -> None:
         self.words = words

@@ -33,6 +33,12 @@ pub(crate) fn explain(args: &args::Explain, progress: args::Progress) -> Ended {
     say(sums(&explained))
 }
 
+/// The life of a message as `--json` has it.
+#[must_use]
+pub fn life_json(of: &Explained) -> String {
+    serde_json::to_string(&Message::of(of)).unwrap_or_default()
+}
+
 /// The life of a message, for `--json`. Times are picoseconds.
 #[derive(Serialize)]
 struct Message<'a> {

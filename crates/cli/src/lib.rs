@@ -1,7 +1,7 @@
 //! `trimline`: the command line. A thin shell over the crates `scenario` and `report`.
 //!
 //! A library, so that the Python package has the same command. [`main`] is all of it; [`run_into`]
-//! runs a scenario as `trimline run` does.
+//! runs a scenario as `trimline run` does, and [`life_json`] is what `trimline explain` says.
 
 mod args;
 mod bench;
@@ -41,6 +41,7 @@ use clap::Parser;
 use scenario::{Diagnostic, Error};
 use serde::Serialize;
 
+pub use explain::life_json;
 pub use run::{Ran, run_into};
 
 use args::{Cli, Command, New, Nic, P4, Rtl, Testbed};

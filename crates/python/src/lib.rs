@@ -2,13 +2,15 @@
 //! has all that a user sees.
 //!
 //! `document`: scenarios as Python builds them. `run`: one run, without the interpreter's lock.
-//! `endpoint`: a transport written in Python, as a transport. `main`: the command line.
+//! `explain`: the life of a message. `endpoint`: a transport written in Python, as a transport.
+//! `main`: the command line.
 //!
 //! Deliberately absent: result files (Python reads them), defaults, lists of keys.
 
 mod document;
 mod endpoint;
 mod error;
+mod explain;
 mod run;
 
 use pyo3::prelude::*;
@@ -30,6 +32,7 @@ fn _trimline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(explain::explain, module)?)?;
     module.add_class::<document::Document>()?;
     module.add_class::<run::Stop>()?;
     module.add_class::<endpoint::Transport>()?;

@@ -36,7 +36,7 @@ impl Stop {
 }
 
 /// What a run tells Python, and what stops it.
-struct Listener {
+pub(crate) struct Listener {
     stop: Arc<AtomicBool>,
     /// Set on Ctrl-C: what there is so far is kept.
     interrupt: Arc<AtomicBool>,
@@ -48,7 +48,27 @@ struct Listener {
 }
 
 impl Listener {
-    fn hear(&mut self, share: f64) {
+    /// For a run with these flags.
+    pub(crate) fn new(options: &Options, progress: Option<Py<PyAny>>) -> Self {
+        let stop = options.stop.clone().unwrap_or_default();
+        let interrupt = options.interrupt.clone().unwrap_or_default();
+        Self { stop, interrupt, progress, called: Instant::now(), raised: None }
+    }
+
+    /// How the run has ended, for Python: with what Python itself has raised, if it has.
+    pub(crate) fn ended<T>(
+        self,
+        py: Python<'_>,
+        transport: Option<&Transport>,
+        ended: Result<T, Error>,
+    ) -> PyResult<T> {
+        match self.raised.or_else(|| transport.and_then(Transport::take_raised)) {
+            Some(raised) => Err(raised),
+            None => ended.map_err(|error| of_error(py, &error)),
+        }
+    }
+
+    pub(crate) fn hear(&mut self, share: f64) {
         if self.called.elapsed() < BETWEEN_CALLS || self.raised.is_some() {
             return;
         }
@@ -112,13 +132,7 @@ pub(crate) fn run(
         command: again.unwrap_or_else(|| scenario::command_line(manifest().into_iter())),
         ..Options::default()
     };
-    let mut listener = Listener {
-        stop: Arc::clone(&stop.0),
-        interrupt: options.interrupt.clone().unwrap_or_default(),
-        progress,
-        called: Instant::now(),
-        raised: None,
-    };
+    let mut listener = Listener::new(&options, progress);
     let ended = py.detach(|| {
         let scenario = document.read(transport)?;
         let mut hear = |p: &Progress| listener.hear(scenario.done(p));
@@ -129,10 +143,5 @@ pub(crate) fn run(
         };
         violated.map_or(Ok(()), Err)
     });
-    let raised = listener.raised.or_else(|| transport.and_then(Transport::take_raised));
-    match (raised, ended) {
-        (Some(raised), _) => Err(raised),
-        (None, Ok(())) => Ok(()),
-        (None, Err(error)) => Err(of_error(py, &error)),
-    }
+    listener.ended(py, transport, ended)
 }
