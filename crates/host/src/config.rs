@@ -58,8 +58,8 @@ pub struct Config {
     pub ways: BTreeMap<HostId, Way>,
     /// From how many ports packets leave, the same number for all hosts: one of path `p` leaves
     /// from port `p % source_ports` behind the host's own, so switches that hash ports (ECMP)
-    /// spread them. Hosts at one address are as many ports apart. One: all leave from the host's own.
-    /// Packets of several ports make no train.
+    /// spread them. Hosts at one address are as many ports apart. One: all leave from the host's
+    /// own. Packets of several ports make no train.
     pub source_ports: u16,
     /// The round-trip time that endpoints are told to expect when nothing else is on the way.
     pub base_rtt: Dur,
@@ -76,8 +76,8 @@ pub struct Config {
     /// max_message`.
     pub max_buffered: u64,
     /// Packets to one host that follow one another share a system call (UDP GSO and GRO), where
-    /// they have one class and one source port. Long messages are several times faster for it; a lone
-    /// packet takes some microseconds longer.
+    /// they have one class and one source port. Long messages are several times faster for it; a
+    /// lone packet takes some microseconds longer.
     pub trains: bool,
     /// Never sleep: look for datagrams again and again. Takes a core, and saves being woken.
     pub busy: bool,
