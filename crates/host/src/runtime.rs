@@ -125,6 +125,12 @@ struct Receiving {
     said: Said,
 }
 
+/// Whether the next of these effects that is about messages delivers `key`.
+fn delivers(effects: &[Effect], key: MsgKey) -> bool {
+    let beside = |effect: &&Effect| matches!(effect, Effect::Arm { .. } | Effect::Count(_));
+    effects.iter().find(|effect| !beside(effect)) == Some(&Effect::Delivered(key))
+}
+
 /// Where in the payload of `pkt` the `len` bytes at `offset` of message `key` are, if they are.
 fn payload_range(pkt: &Packet, key: MsgKey, offset: u64, len: u32) -> Option<Range<usize>> {
     if !pkt.carries_payload() || pkt.span.msg != key.id {
@@ -557,21 +563,19 @@ impl Host<'_> {
     /// Apply the effects of the last call, in order.
     fn apply_effects(&mut self) -> Result<(), Error> {
         let effects = std::mem::take(&mut self.effects);
-        let mut left = effects.as_slice();
-        while let [effect, rest @ ..] = left {
-            left = match (effect, rest) {
-                (Effect::Broken, _) => {
-                    return Err(Error::Broken(effects.why_broken().to_owned()));
+        let all = effects.as_slice();
+        let mut whole = None;
+        for (n, &effect) in all.iter().enumerate() {
+            match effect {
+                Effect::Broken => return Err(Error::Broken(effects.why_broken().to_owned())),
+                Effect::Place { key, offset: 0, len }
+                    if delivers(&all[n + 1..], key) && self.deliver_whole(key, len) =>
+                {
+                    whole = Some(key);
                 }
-                (
-                    &Effect::Place { key, offset: 0, len },
-                    [Effect::Delivered(whole), after @ ..],
-                ) if *whole == key && self.deliver_whole(key, len) => after,
-                _ => {
-                    self.apply(*effect)?;
-                    rest
-                }
-            };
+                Effect::Delivered(key) if whole == Some(key) => whole = None,
+                effect => self.apply(effect)?,
+            }
         }
         // Keep the memory.
         self.effects = effects;
