@@ -148,8 +148,8 @@ impl Inbox {
         Ok(())
     }
 
-    /// All of `key` is `payload`: what placing and delivering it would give, if nothing has come of it
-    /// yet.
+    /// All of `key` is `payload`: what placing and delivering it would give, if nothing has come of
+    /// it yet.
     pub(crate) fn whole(&mut self, key: MsgKey, payload: &[u8]) -> Option<Vec<u8>> {
         let fresh = !self.open.contains_key(&key) && self.admits(key, 0, payload.len() as u64);
         (fresh && self.end(key)).then(|| payload.to_vec())
