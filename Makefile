@@ -11,6 +11,8 @@
 # make bench   the simulator's own speed
 # make bench-host  requests and responses over UDP beside plain UDP and the kernel's TCP; as root, before all else
 #              that runs (SCHED_FIFO)
+# make bench-incast  seven hosts to one through the software switch, as root: NDP over UDP and AF_XDP, the kernel's reno
+#              and cubic, the simulator
 # make soak    three hosts over a bad network, started again now and then: nothing lost, twice or damaged, memory flat
 # make python  the Python package as a user installs it, its tests and types, and the notebook
 #              python/examples/loads.ipynb
@@ -25,7 +27,7 @@
 # make fuzz    ten million datagrams to hosts of every transport, ten million frames to a switch; then a minute of
 #              each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test python python-setup ray-setup page-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host soak fuzz reproduce
+.PHONY: demo test python python-setup ray-setup page-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host bench-incast soak fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -140,6 +142,11 @@ bench-host:
 	cd benches && cargo build --release --locked --bench host
 	cd benches && first=; chrt -f 40 true 2> /dev/null && first="chrt -f 40"; \
 	    $$first cargo bench --locked --bench host
+
+bench-incast:
+	cargo build --release --locked -p trimline
+	cargo build --release --locked -p trimline-switch --example witness
+	benches/incast.sh
 
 MESSAGES = 10000000
 

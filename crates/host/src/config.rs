@@ -56,10 +56,10 @@ pub struct Config {
     /// The ways to other hosts: how many paths the network has, and over how many links the first
     /// leads. One path of one link to whom is not here.
     pub ways: BTreeMap<HostId, Way>,
-    /// From how many ports packets leave, the same number for all hosts: one of path `p` leaves from
-    /// port `p % source_ports` behind the host's own, so switches that hash ports (ECMP) spread
-    /// them. Hosts at one address are as many ports apart. One: all leave from the host's own.
-    /// Packets of several ports make no train.
+    /// From how many ports packets leave, the same number for all hosts: one of path `p` leaves
+    /// from port `p % source_ports` behind the host's own, so switches that hash ports (ECMP)
+    /// spread them. Hosts at one address are as many ports apart. One: all leave from the host's
+    /// own. Packets of several ports make no train.
     pub source_ports: u16,
     /// The round-trip time that endpoints are told to expect when nothing else is on the way.
     pub base_rtt: Dur,
@@ -75,9 +75,9 @@ pub struct Config {
     /// fill the memory together could never finish. The most memory is therefore `max_buffered +
     /// max_message`.
     pub max_buffered: u64,
-    /// Packets to one host that follow one another share a system call (UDP GSO and GRO), where they
-    /// have one class and one source port. Long messages are several times faster for it; a lone
-    /// packet takes some microseconds longer.
+    /// Packets to one host that follow one another share a system call (UDP GSO and GRO), where
+    /// they have one class and one source port. Long messages are several times faster for it; a
+    /// lone packet takes some microseconds longer.
     pub trains: bool,
     /// Never sleep: look for datagrams again and again. Takes a core, and saves being woken.
     pub busy: bool,

@@ -148,6 +148,13 @@ impl Inbox {
         Ok(())
     }
 
+    /// All of `key` is `payload`: what placing and delivering it would give, if nothing has come of
+    /// it yet.
+    pub(crate) fn whole(&mut self, key: MsgKey, payload: &[u8]) -> Option<Vec<u8>> {
+        let fresh = !self.open.contains_key(&key) && self.admits(key, 0, payload.len() as u64);
+        (fresh && self.end(key)).then(|| payload.to_vec())
+    }
+
     /// Take `key` out whole, with what it says. Its length is what has been placed, without a hole.
     pub(crate) fn deliver(&mut self, key: MsgKey) -> Result<(Vec<u8>, Said), Contradiction> {
         let assembly = self.remove(key);
@@ -226,6 +233,19 @@ mod tests {
             (vec![], (0, 0)),
             "a message of no bytes needs no packet"
         );
+    }
+
+    #[test]
+    fn a_message_in_one_packet_is_taken_once_and_not_if_some_of_it_has_come() {
+        let mut inbox = Inbox::new(100, 10);
+        let key = |id| MsgKey { id: MsgId(id), ..KEY };
+        assert_eq!(inbox.whole(key(0), b"lime"), Some(b"lime".to_vec()));
+        assert_eq!((inbox.whole(key(0), b"lime"), inbox.is_over(key(0))), (None, true));
+        inbox.place(key(1), 0, b"tr", SAID).unwrap();
+        assert_eq!((inbox.whole(key(1), b"lime"), inbox.is_over(key(1))), (None, false));
+        assert_eq!(inbox.whole(key(2), &[7; 11]), None, "no room beside the oldest");
+        assert_eq!(inbox.whole(key(2), &[7; 101]), None, "too long");
+        assert_eq!((inbox.buffered, inbox.open.len()), (2, 1));
     }
 
     #[test]

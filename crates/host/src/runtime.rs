@@ -125,6 +125,12 @@ struct Receiving {
     said: Said,
 }
 
+/// Whether the next of these effects that is about messages delivers `key`.
+fn delivers(effects: &[Effect], key: MsgKey) -> bool {
+    let beside = |effect: &&Effect| matches!(effect, Effect::Arm { .. } | Effect::Count(_));
+    effects.iter().find(|effect| !beside(effect)) == Some(&Effect::Delivered(key))
+}
+
 /// Where in the payload of `pkt` the `len` bytes at `offset` of message `key` are, if they are.
 fn payload_range(pkt: &Packet, key: MsgKey, offset: u64, len: u32) -> Option<Range<usize>> {
     if !pkt.carries_payload() || pkt.span.msg != key.id {
@@ -557,11 +563,19 @@ impl Host<'_> {
     /// Apply the effects of the last call, in order.
     fn apply_effects(&mut self) -> Result<(), Error> {
         let effects = std::mem::take(&mut self.effects);
-        for &effect in effects.as_slice() {
-            if effect == Effect::Broken {
-                return Err(Error::Broken(effects.why_broken().to_owned()));
+        let all = effects.as_slice();
+        let mut whole = None;
+        for (n, &effect) in all.iter().enumerate() {
+            match effect {
+                Effect::Broken => return Err(Error::Broken(effects.why_broken().to_owned())),
+                Effect::Place { key, offset: 0, len }
+                    if delivers(&all[n + 1..], key) && self.deliver_whole(key, len) =>
+                {
+                    whole = Some(key);
+                }
+                Effect::Delivered(key) if whole == Some(key) => whole = None,
+                effect => self.apply(effect)?,
             }
-            self.apply(effect)?;
         }
         // Keep the memory.
         self.effects = effects;
@@ -616,18 +630,38 @@ impl Host<'_> {
         let was_over = self.inbox.is_over(key);
         match self.inbox.deliver(key) {
             Ok((bytes, said)) => {
-                let len = bytes.len() as u64;
                 // A message of no bytes may have left nothing behind but its last packet.
                 let last = self.receiving.filter(|last| {
-                    len == 0 && (last.pkt.src, last.pkt.span.msg) == (key.src, key.id)
+                    bytes.is_empty() && (last.pkt.src, last.pkt.span.msg) == (key.src, key.id)
                 });
-                let (tag, token) = last.map_or(said, |last| last.said);
-                self.content.received(key, bytes);
-                self.counters.delivered += 1;
-                self.events.push_back(AppEvent::Delivered { key, len, tag, token });
+                self.delivered(key, bytes, last.map_or(said, |last| last.said));
             }
             Err(Contradiction) => self.reject(key, was_over),
         }
+    }
+
+    /// A message of which all `len` bytes are in the packet being received: what placing and
+    /// delivering it would come to, without its being kept between. False if that is not so simple.
+    fn deliver_whole(&mut self, key: MsgKey, len: u32) -> bool {
+        let Some(Receiving { pkt, said }) = self.receiving.filter(|r| r.pkt.src == key.src) else {
+            return false;
+        };
+        let payload = payload_range(&pkt, key, 0, len);
+        let bytes = payload.and_then(|range| self.link.payload().get(range));
+        let Some(bytes) = bytes.and_then(|bytes| self.inbox.whole(key, bytes)) else {
+            return false;
+        };
+        self.counters.placed += u64::from(len);
+        self.delivered(key, bytes, said);
+        true
+    }
+
+    /// The application gets `key`, which says `said`.
+    fn delivered(&mut self, key: MsgKey, bytes: Vec<u8>, (tag, token): Said) {
+        let len = bytes.len() as u64;
+        self.content.received(key, bytes);
+        self.counters.delivered += 1;
+        self.events.push_back(AppEvent::Delivered { key, len, tag, token });
     }
 
     /// Copy payload of the packet being received to where it belongs.

@@ -1,7 +1,7 @@
 //! Datagrams over UDP sockets.
 //!
-//! Packets to one host that follow one another, in one class and from one port, leave as a train, in
-//! one system call (UDP GSO), and arrive so (GRO).
+//! Packets to one host that follow one another, in one class and from one port, leave as a train,
+//! in one system call (UDP GSO), and arrive so (GRO).
 //!
 //! Each port that packets leave from has a socket. Class and marks are the socket's (`IP_TOS`), and
 //! so is how trains are cut (`UDP_SEGMENT`): the kernel is told of a change before the call that

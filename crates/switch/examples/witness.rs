@@ -103,7 +103,10 @@ fn incast(control: &str, size: u64) -> Result<f64, Box<dyn Error>> {
     for n in 1..=SENDERS {
         let choose = || std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", control);
         netns::within(&inside(n), choose)?.map_err(|error| {
-            format!("{control}: {error}: as root, without `U`, and with its module loaded?")
+            format!(
+                "{control}: {error}: is it in net.ipv4.tcp_allowed_congestion_control, where the \
+                 machine's root can put it?"
+            )
         })?;
     }
     let begin = Barrier::new(SENDERS as usize + 1);

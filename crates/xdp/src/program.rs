@@ -130,8 +130,8 @@ const LOAD_U8: u8 = 0x71;
 const LOAD_U16: u8 = 0x69;
 const LOAD_U32: u8 = 0x61;
 
-/// What makes a frame a datagram to `address`: fields of Ethernet and IPv4 (RFC 791, 3.1) where there
-/// are no VLAN tags and no options.
+/// What makes a frame a datagram to `address`: fields of Ethernet and IPv4 (RFC 791, 3.1) where
+/// there are no VLAN tags and no options.
 fn checks(address: Ipv4Addr) -> [Check; 5] {
     let u16_at = |offset, value: u16| Check {
         load: LOAD_U16,

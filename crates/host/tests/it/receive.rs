@@ -39,8 +39,8 @@ fn key() -> Key {
     Key::new([7; 32])
 }
 
-/// Has messages on their way to the peer, cancels one, and is told of each end once. Messages of the
-/// peer, who may begin them anew, fail as often as that, but not once they were delivered.
+/// Has messages on their way to the peer, cancels one, and is told of each end once. Messages of
+/// the peer, who may begin them anew, fail as often as that, but not once they were delivered.
 #[derive(Default)]
 struct Busy {
     ended: BTreeSet<MsgKey>,

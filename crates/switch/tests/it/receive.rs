@@ -23,8 +23,8 @@ const RUN: u64 = 1_000;
 /// Before a datagram: Ethernet, IPv4, UDP.
 const HEADERS: usize = 14 + 20 + 8;
 
-/// The first byte of the source's MAC address, which no switch reads; of frames that are not altered
-/// it is this.
+/// The first byte of the source's MAC address, which no switch reads; of frames that are not
+/// altered it is this.
 const SOURCE_MAC: usize = 6;
 const AS_SENT: u8 = 6;
 
@@ -81,7 +81,8 @@ fn bytes(draw: Draw, n: u64, src: u32) -> Vec<u8> {
     bytes
 }
 
-/// Whether a host would take the datagram in `frame`: with its payload, or with none if that was cut.
+/// Whether a host would take the datagram in `frame`: with its payload, or with none if that was
+/// cut.
 fn is_whole(frame: &[u8]) -> bool {
     let frame = Frame::new_checked(frame).unwrap();
     assert!(frame.udp().is_some() && FrameRepr::parse(&frame).is_ok());
