@@ -7,6 +7,8 @@
 # make reproduce  every published number, with all sizes and seeds: reports in out/reproduce, the scoreboard in
 #                 docs/reproduction.md; FORM= runs our own rows, too; RECORD=--record takes the verdicts over
 # make recipes the recipes of CONTRIBUTING, followed by a script in a copy of the tree
+# make dist    what a release consists of, into out/dist: wheel, archive, checksums
+# make dist-test  the same as users take it: unpacked, in a fresh environment, by cargo install
 # make golden  beside ns-2.35 and htsim: every point of tests/golden
 # make bench   the simulator's own speed
 # make bench-host  requests and responses over UDP beside plain UDP and the kernel's TCP; as root, before all else
@@ -27,7 +29,7 @@
 # make fuzz    ten million datagrams to hosts of every transport, ten million frames to a switch; then a minute of
 #              each fuzz target (needs a nightly toolchain and cargo-fuzz)
 
-.PHONY: demo test python python-setup ray-setup page-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host bench-incast soak fuzz reproduce
+.PHONY: demo test dist dist-test python python-setup ray-setup page-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host bench-incast soak fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -123,6 +125,12 @@ swarm:
 
 recipes:
 	tests/recipes/run.sh
+
+dist: python-setup
+	tests/dist/build.sh
+
+dist-test: dist
+	tests/dist/run.sh
 
 golden:
 	TRIMLINE_GOLDEN=all cargo test --locked --workspace --test it -- --nocapture ns2 htsim

@@ -14,7 +14,7 @@ use study::Step;
 use crate::args;
 use crate::progress::{Bar, RunsBar};
 use crate::run::{print_warnings, run_into};
-use crate::{Ended, cores, html, said, say, say_json, table, tell};
+use crate::{Ended, cores, html, operand, said, say, say_json, table, tell};
 
 /// A run that drains has done less than all.
 const GOING_ON: f64 = 0.99;
@@ -146,7 +146,7 @@ fn jobs(args: &args::Compare, out: &Path, progress: args::Progress) -> Result<Ve
             None => error,
         })?;
         let dir = out.join(name);
-        let words = ["run".to_owned(), file.display().to_string()];
+        let words = ["run".to_owned(), operand(file)];
         let sets = edits.iter().flat_map(|edit| ["--set".to_owned(), edit.clone()]);
         let to = ["--out".to_owned(), dir.display().to_string()];
         let command = scenario::command_line(words.into_iter().chain(sets).chain(to));

@@ -12,7 +12,7 @@ use study::{Comparison, Plan, Seeding, Seeds, What};
 use crate::jobs::{Batch, Done};
 use crate::reproduce::with_interval;
 use crate::table::{number, printable, right};
-use crate::{Ended, Printed, args, own_command_line, said, say, say_json, tell, warn};
+use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json, tell, warn};
 
 /// `trimline compare --seeds`. Fails if a run fails.
 pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progress) -> Ended {
@@ -57,7 +57,7 @@ fn command(args: &args::Compare, seeds: &Seeds) -> Vec<String> {
     // With `=`, as values may begin with a dash.
     let option = |name: &'static str| move |value: &String| format!("{name}={value}");
     let mut words = vec!["compare".to_owned()];
-    words.extend(args.files.iter().map(|file| file.display().to_string()));
+    words.extend(args.files.iter().map(|file| operand(file)));
     words.extend(args.edits.sets.iter().map(option("--set")));
     words.push(format!("--seeds={seeds}"));
     words.extend(args.metrics.iter().map(option("--metric")));

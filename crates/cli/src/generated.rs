@@ -33,7 +33,6 @@ mod tests {
 
     /// Commands that print no results, and why there is no `--json`.
     const WITHOUT_JSON: [(&str, &str); 9] = [
-        ("new transport", "writes a crate"),
         ("init", "writes a scenario, after questions"),
         ("new transport", "writes a crate"),
         ("examples", "writes files"),

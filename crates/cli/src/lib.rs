@@ -153,6 +153,12 @@ fn own_program() -> Vec<String> {
     }
 }
 
+/// `file` as an argument that is no option, whatever it begins with.
+fn operand(file: &Path) -> String {
+    let file = file.display().to_string();
+    if file.starts_with('-') { format!("./{file}") } else { file }
+}
+
 /// The command line that repeats what this process does.
 fn own_command_line() -> String {
     let args = STARTED.get().map(|started| started.args.as_slice()).unwrap_or_default();

@@ -74,8 +74,8 @@ pub struct Ran {
     pub violated: Option<Error>,
 }
 
-/// Run `scenario` and leave all of its files in `dir`, or none; also after a violated invariant, and
-/// what an interrupted run has come to.
+/// Run `scenario` and leave all of its files in `dir`, or none; also after a violated invariant,
+/// and what an interrupted run has come to.
 /// That `dir` can be written is found out before the run.
 ///
 /// # Errors

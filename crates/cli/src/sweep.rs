@@ -11,7 +11,7 @@ use study::{Plan, Seeding, Sweep};
 use crate::jobs::{Batch, Done};
 use crate::reproduce::{say_few_seeds, say_missing, say_phases, say_where, with_interval};
 use crate::table::{number, right};
-use crate::{Ended, Printed, args, own_command_line, said, say, say_json, tell};
+use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json, tell};
 
 /// `trimline sweep`. Fails if a run fails.
 pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
@@ -58,7 +58,7 @@ fn default_dir(file: &Path) -> PathBuf {
 
 /// The arguments that this sweep comes from, but those that say where and how it is run.
 fn command(args: &args::Sweep) -> Vec<String> {
-    let mut words = vec!["sweep".to_owned(), args.file.display().to_string()];
+    let mut words = vec!["sweep".to_owned(), operand(&args.file)];
     words.extend(args.sets.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
     words.extend(args.seeds.iter().flat_map(|seeds| ["--seeds".to_owned(), seeds.to_string()]));
     let until = args.until.map(|share| format!("{}%", share * 100.0));

@@ -214,7 +214,7 @@ fn counted(switch: &Switch, totals: &Totals) -> Value {
     let port = |(node, c): (Node, Counters)| {
         json!({
             "to": node.to_string(), "received": c.received, "lost": c.lost, "unknown": c.unknown,
-            "sent": c.sent, "sent_bytes": c.sent_bytes, "trimmed": c.trimmed, "marked": c.marked,
+            "sent": c.sent, "sent_bytes": c.sent_bytes, "trimmed": c.trimmed, "ecn_marked": c.marked,
             "bounced": c.bounced, "dropped": c.dropped, "damaged": c.damaged,
             "queue_bytes": c.queue_bytes, "max_queue_bytes": c.max_queue_bytes,
         })

@@ -1,5 +1,5 @@
-//! How much a run takes, from a short part of it on this machine. The scenario says how many packets
-//! there will be; the part says what a packet takes.
+//! How much a run takes, from a short part of it on this machine. The scenario says how many
+//! packets there will be; the part says what a packet takes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,8 +90,8 @@ const PATIENCE: u32 = 10;
 /// Writing this many messages takes no longer than what is written of none.
 const FREE_MESSAGES: f64 = 10_000.0;
 
-/// Run `scenario` for about `time`, into `out`, which is then of no more use, and say what all of it
-/// takes.
+/// Run `scenario` for about `time`, into `out`, which is then of no more use, and say what all of
+/// it takes.
 ///
 /// # Errors
 /// As [`crate::run()`]; also after a violated invariant.
@@ -145,8 +145,8 @@ pub fn calibrate(
 }
 
 /// The last mark of the first half of what was delivered until `last`: a run begins unlike it goes
-/// on, with bursts. It is one after a sample, which knows the packets; the beginning, where there is
-/// none.
+/// on, with bursts. It is one after a sample, which knows the packets; the beginning, where there
+/// is none.
 fn half(marks: &[Mark], last: &Mark, ran: &Ran) -> Mark {
     let first = marks.iter().take_while(|mark| mark.placed_bytes <= last.placed_bytes / 2.0);
     let at_sample = |mark: &Mark| {

@@ -236,8 +236,9 @@ impl Scenario {
         Expected { asked, messages: demand.listed as f64 + drawn, until_s: until }
     }
 
-    /// How long after a window of `window` seconds the last message that an open loop began in it is
-    /// complete: the largest of those that are to be expected, at the rate that others leave to it.
+    /// How long after a window of `window` seconds the last message that an open loop began in it
+    /// is complete: the largest of those that are to be expected, at the rate that others leave to
+    /// it.
     fn draining(&self, window: f64) -> f64 {
         let (demand, topology) = (&self.demand, &*self.topology);
         let busiest = demand.rate.bottleneck(topology).map_or(0.0, |busiest| busiest.seconds());

@@ -36,8 +36,9 @@ pub struct Config {
 impl Config {
     /// The keys of a scenario, or what is wrong with them.
     pub fn of(host: &CustomHost<'_>) -> Result<Self, String> {
-        let window = host.table.get("initial_window").and_then(|window| window.as_integer());
-        let initial_window = window.filter(|n| (1..=10_000).contains(n));
+        let window = host.table.get("initial_window");
+        let window = window.map_or(0, |window| window.as_integer().unwrap_or(0));
+        let initial_window = Some(window).filter(|n| (1..=10_000).contains(n));
         let rto = host.table.get("rto").and_then(|rto| rto.as_str()?.parse::<Dur>().ok());
         Ok(Self {
             framing: host.framing,
