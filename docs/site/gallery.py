@@ -135,7 +135,8 @@ def sweep(axes: Axes, runs: list[Run]) -> None:
     """The first metric, and those of its kind, over the axis of the sweep; 95 % intervals."""
     study = json.loads((runs[0][1] / "study.json").read_text())
     first = study["figures"][0]
-    alike = [f for f in study["figures"] if f["id"].split(".")[-2:] == first["id"].split(".")[-2:]]
+    kind = ".".join(first["id"].split(".")[-2:])
+    alike = [figure for figure in study["figures"] if figure["id"].endswith(kind)]
     marker = iter(MARKERS * 2)
     for figure in alike:
         for curve in figure["curves"]:
@@ -143,7 +144,7 @@ def sweep(axes: Axes, runs: list[Run]) -> None:
             xs, ys = zip(*((point["x"], point["y"]) for point in curve["measured"]))
             halves = [point["interval"] or 0 for point in curve["measured"]]
             axes.errorbar(xs, ys, halves, label=name, marker=next(marker), ms=4, capsize=2)
-    axes.set(xlabel=first["x"]["label"], ylabel=first["id"])
+    axes.set(xlabel=first["x"]["label"], ylabel=kind if len(alike) > 1 else first["id"])
     axes.set_ylim(bottom=0)
 
 
