@@ -44,7 +44,7 @@ def _flows(dir: Path) -> Any:
     """The messages of a run, with the names of their traffic tables."""
     table = pyarrow.parquet.read_table(dir / "flows.parquet").to_pandas()
     written = json.loads((dir / "manifest.json").read_text())["scenario"]["traffic"]
-    names = {n: traffic.get("name") or str(n) for n, traffic in enumerate(written)}
+    names = {n: t.get("name") or t.get("transport") or str(n) for n, t in enumerate(written)}
     return table.assign(traffic=table["traffic"].map(names))
 
 
