@@ -44,7 +44,7 @@ def _flows(dir: Path) -> Any:
     """The messages of a run, with the names of their traffic tables."""
     table = pyarrow.parquet.read_table(dir / "flows.parquet").to_pandas()
     written = json.loads((dir / "manifest.json").read_text())["scenario"]["traffic"]
-    names = {n: traffic.get("name") or str(n) for n, traffic in enumerate(written)}
+    names = {n: t.get("name") or t.get("transport") or str(n) for n, t in enumerate(written)}
     return table.assign(traffic=table["traffic"].map(names))
 
 
@@ -135,7 +135,8 @@ def sweep(axes: Axes, runs: list[Run]) -> None:
     """The first metric, and those of its kind, over the axis of the sweep; 95 % intervals."""
     study = json.loads((runs[0][1] / "study.json").read_text())
     first = study["figures"][0]
-    alike = [f for f in study["figures"] if f["id"].split(".")[-2:] == first["id"].split(".")[-2:]]
+    kind = ".".join(first["id"].split(".")[-2:])
+    alike = [figure for figure in study["figures"] if figure["id"].endswith(kind)]
     marker = iter(MARKERS * 2)
     for figure in alike:
         for curve in figure["curves"]:
@@ -143,7 +144,7 @@ def sweep(axes: Axes, runs: list[Run]) -> None:
             xs, ys = zip(*((point["x"], point["y"]) for point in curve["measured"]))
             halves = [point["interval"] or 0 for point in curve["measured"]]
             axes.errorbar(xs, ys, halves, label=name, marker=next(marker), ms=4, capsize=2)
-    axes.set(xlabel=first["x"]["label"], ylabel=first["id"])
+    axes.set(xlabel=first["x"]["label"], ylabel=kind if len(alike) > 1 else first["id"])
     axes.set_ylim(bottom=0)
 
 
