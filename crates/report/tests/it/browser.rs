@@ -116,9 +116,20 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// The page as a picture.
+    /// The window as a picture.
     pub(crate) fn picture(&mut self, path: &Path) {
-        let picture = self.call("Page.captureScreenshot", json!({"format": "png"}));
+        self.capture(json!({"format": "png"}), path);
+    }
+
+    /// The `element` that a script finds, as a picture.
+    pub(crate) fn picture_of(&mut self, element: &str, path: &Path) {
+        let place = "(({x, y, width, height}) => ({x, y, width, height, scale: 1}))";
+        let clip = self.eval(&format!("{place}(({element}).getBoundingClientRect())"));
+        self.capture(json!({"format": "png", "clip": clip}), path);
+    }
+
+    fn capture(&mut self, how: Value, path: &Path) {
+        let picture = self.call("Page.captureScreenshot", how);
         std::fs::write(path, from_base64(picture["data"].as_str().unwrap())).unwrap();
     }
 
