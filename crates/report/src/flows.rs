@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use metrics::{FlowRow, FlowTraceRow, Plot, Span, Timeline};
-use units::Time;
+use units::{Dur, Time};
 
 use crate::ReportError;
 use crate::axis::Axis;
@@ -76,7 +76,7 @@ const COLUMNS: [Column; 5] = [
     Column {
         heading: "Round-trip time",
         y: "round-trip time (µs)",
-        get: |row| row.rtt.map(|rtt| rtt.as_us_f64()),
+        get: |row| row.rtt.map(Dur::as_us_f64),
         about: "Samples of the transport.",
     },
 ];

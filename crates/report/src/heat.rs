@@ -32,12 +32,12 @@ pub(crate) fn css() -> String {
     )
 }
 
-/// What the colours mean.
-pub(crate) fn key(least: &str, most: &str) -> Markup {
+/// What the colours mean, from the level `first` on.
+pub(crate) fn key(first: usize, least: &str, most: &str) -> Markup {
     html! {
         p.note {
             (least) " "
-            @for i in 0..=LEVELS { span.step style={ "background: var(--heat" (i) ")" } {} }
+            @for i in first..=LEVELS { span.step style={ "background: var(--heat" (i) ")" } {} }
             " " (most)
         }
     }

@@ -106,7 +106,7 @@ fn picture(ports: &[Port<'_>], most: u64, end_us: f64) -> Markup {
                 }
             }
         }
-        (key("0 B", &bytes(most)))
+        (key(1, "0 B", &bytes(most)))
     }
 }
 

@@ -151,6 +151,9 @@ pub(crate) fn figure(
     })
 }
 
+/// A longer cell is words, not a number.
+const SENTENCE: usize = 40;
+
 /// A table of more rows than this is folded.
 const FOLDED: usize = 24;
 
@@ -166,7 +169,9 @@ pub(crate) fn table(head: &[String], rows: &[Vec<String>]) -> Markup {
                     @for row in rows {
                         tr {
                             @for (i, cell) in row.iter().enumerate() {
-                                @if i == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+                                @if i == 0 { th scope="row" { (cell) } }
+                                @else if cell.chars().count() > SENTENCE { td.text.wide { (cell) } }
+                                @else { td { (cell) } }
                             }
                         }
                     }

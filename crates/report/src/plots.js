@@ -221,7 +221,8 @@
       return {
         width,
         height: this.height(width),
-        padding: [10, 18, 0, 0],
+        // Half of the longest label of the last tick.
+        padding: [10, 34, 0, 0],
         legend: { show: false },
         cursor: { points: { show: false }, drag: { x: true, y: true, uni: 30 } },
         scales: { x: scale("x"), y: scale("y") },

@@ -143,14 +143,16 @@ fn picture(pairs: &[&Pair<'_>]) -> Markup {
                     (PreEscaped(lines(pairs, step, &at)))
                 }
             }
-            @for row in &rows {
+            @for (height, row) in rows.iter().enumerate() {
+                // Of the lowest the numbers stand below, where no links are.
+                @let number = if height == 0 { 16.0 } else { -8.0 };
                 @if let Some(first) = row.first() {
                     text x="0" y=(at[first].1 + 4.0) { (kind(first)) }
-                    @for node in row { (of_node(node, at[node], row.len())) }
+                    @for node in row { (of_node(node, at[node], (row.len() <= 40).then_some(number))) }
                 }
             }
         }
-        (key("0 %", "100 %"))
+        (key(0, "0 %", "100 %"))
     }
 }
 
@@ -181,12 +183,12 @@ fn lines(pairs: &[&Pair<'_>], step: usize, at: &BTreeMap<&str, (f64, f64)>) -> S
     out
 }
 
-fn of_node(node: &str, (x, y): (f64, f64), many: usize) -> Markup {
+fn of_node(node: &str, (x, y): (f64, f64), number: Option<f64>) -> Markup {
     html! {
-        circle cx={ (format!("{x:.1}")) } cy=(y) r=(if many > 100 { 1.5 } else { 4.0 }) {
+        circle cx={ (format!("{x:.1}")) } cy=(y) r=(if number.is_some() { 4.0 } else { 1.5 }) {
             title { (node) }
         }
-        @if many <= 40 { text.node x={ (format!("{x:.1}")) } y=(y - 8.0) { (count_of(node)) } }
+        @if let Some(dy) = number { text.node x={ (format!("{x:.1}")) } y=(y + dy) { (count_of(node)) } }
     }
 }
 

@@ -58,12 +58,12 @@ impl Browser {
             (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut browser =
             Self { child, to, from, session: None, sent: 0, complaints: Vec::new(), _home: home };
-        let tab = browser.call("Target.createTarget", json!({"url": "about:blank"}));
+        let tab = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
         let attach = json!({"targetId": tab["targetId"], "flatten": true});
-        let session = browser.call("Target.attachToTarget", attach);
+        let session = browser.call("Target.attachToTarget", &attach);
         browser.session = session["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log", "Network"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
+            browser.call(&format!("{domain}.enable"), &json!({}));
         }
         Some(browser)
     }
@@ -71,13 +71,13 @@ impl Browser {
     /// Show `page` to `reader`; how long until it is loaded and its first plots are drawn.
     pub(crate) fn show(&mut self, page: &Path, reader: &Reader) -> Duration {
         let Reader { width, dark, scripts } = reader;
-        self.call("Emulation.setScriptExecutionDisabled", json!({"value": !scripts}));
+        self.call("Emulation.setScriptExecutionDisabled", &json!({"value": !scripts}));
         let scheme = if *dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        self.call("Emulation.setEmulatedMedia", json!({"features": features}));
+        self.call("Emulation.setEmulatedMedia", &json!({"features": features}));
         self.size(*width, 1000);
         let began = Instant::now();
-        self.call("Page.navigate", json!({"url": format!("file://{}", page.display())}));
+        self.call("Page.navigate", &json!({"url": format!("file://{}", page.display())}));
         let loaded = |message: &Value| message["method"] == "Page.loadEventFired";
         while !loaded(&self.read()) {}
         if *scripts {
@@ -90,7 +90,7 @@ impl Browser {
         let metrics = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
         });
-        self.call("Emulation.setDeviceMetricsOverride", metrics);
+        self.call("Emulation.setDeviceMetricsOverride", &metrics);
     }
 
     /// Wait until what is due has been drawn.
@@ -111,18 +111,29 @@ impl Browser {
     /// What `script` says, once it is known.
     pub(crate) fn eval(&mut self, script: &str) -> Value {
         let how = json!({"expression": script, "awaitPromise": true, "returnByValue": true});
-        let answer = self.call("Runtime.evaluate", how);
+        let answer = self.call("Runtime.evaluate", &how);
         assert!(answer["exceptionDetails"].is_null(), "{}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
     }
 
-    /// The page as a picture.
+    /// The window as a picture.
     pub(crate) fn picture(&mut self, path: &Path) {
-        let picture = self.call("Page.captureScreenshot", json!({"format": "png"}));
+        self.capture(&json!({"format": "png"}), path);
+    }
+
+    /// The `element` that a script finds, as a picture.
+    pub(crate) fn picture_of(&mut self, element: &str, path: &Path) {
+        let place = "(({x, y, width, height}) => ({x, y, width, height, scale: 1}))";
+        let clip = self.eval(&format!("{place}(({element}).getBoundingClientRect())"));
+        self.capture(&json!({"format": "png", "clip": clip}), path);
+    }
+
+    fn capture(&mut self, how: &Value, path: &Path) {
+        let picture = self.call("Page.captureScreenshot", how);
         std::fs::write(path, from_base64(picture["data"].as_str().unwrap())).unwrap();
     }
 
-    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.sent += 1;
         let id = self.sent;
         let mut message = json!({"id": id, "method": method, "params": params});

@@ -61,7 +61,8 @@ fn pages_can_be_read_on_a_desk_and_a_phone_by_day_and_night() {
             let seen = plots.as_u64().unwrap() - folded.as_u64().unwrap();
             assert!(drawn.as_u64().unwrap() >= seen && seen > 0, "{name}: {drawn} of {plots}");
             let shade = if dark { "dark" } else { "light" };
-            browser.picture(&pictures().join(format!("{name}-{width}-{shade}.png")));
+            let picture = pictures().join(format!("{name}-{width}-{shade}.png"));
+            browser.picture_of("document.documentElement", &picture);
         }
     }
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
@@ -145,7 +146,7 @@ fn plots_answer_to_keys_and_boxes() {
     let press = |browser: &mut Browser, key: &str| {
         browser.eval("document.querySelector('.canvas').focus()");
         for kind in ["keyDown", "keyUp"] {
-            browser.call("Input.dispatchKeyEvent", serde_json::json!({"type": kind, "key": key}));
+            browser.call("Input.dispatchKeyEvent", &serde_json::json!({"type": kind, "key": key}));
         }
         browser.settle();
     };
@@ -184,8 +185,28 @@ fn without_a_script_there_are_pictures() {
     let page = write(dir.path(), "page", &render_comparison(&runs).unwrap());
     browser.show(&page, &Reader { scripts: false, ..ON_A_DESK });
     browser.picture(&pictures().join("without-script.png"));
-    browser.call("Emulation.setScriptExecutionDisabled", serde_json::json!({"value": false}));
+    browser.call("Emulation.setScriptExecutionDisabled", &serde_json::json!({"value": false}));
     let seen =
         "[...document.querySelectorAll('.static svg')].filter(s => s.clientWidth > 300).length";
     assert_eq!(browser.eval(seen), 6, "three pictures of each of two plots");
+}
+
+#[test]
+fn paper_has_pictures_and_what_is_folded() {
+    let Some(mut browser) = Browser::open() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &RUN);
+    let page = write(dir.path(), "page", &render(dir.path()).unwrap());
+    browser.show(&page, &Reader { dark: true, ..ON_A_DESK });
+    let paper = serde_json::json!({"media": "print"});
+    browser.call("Emulation.setEmulatedMedia", &paper);
+    let shown = |what: &str| {
+        format!("[...document.querySelectorAll('{what}')].filter(e => e.checkVisibility()).length")
+    };
+    assert_eq!(browser.eval(&shown(".live")), 0);
+    assert_eq!(browser.eval(&shown(".static svg")), 8);
+    let paper = browser.eval("getComputedStyle(document.body).backgroundColor");
+    assert_eq!(paper, "rgb(255, 255, 255)", "light, whatever the screen is");
+    browser.eval("dispatchEvent(new Event('beforeprint'))");
+    assert_eq!(browser.eval("document.querySelectorAll('details:not([open])').length"), 0);
 }
