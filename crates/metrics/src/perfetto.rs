@@ -7,7 +7,7 @@
 //! and drops a slice that begins before the last one has ended, so beginnings and ends are rounded
 //! alike.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ pub struct PerfettoWriter {
     file: StagedFile,
     /// Of each link the process, the thread and the name of its queue; `None`: it is not shown.
     ports: Vec<Option<(u32, u32, String)>>,
-    processes: HashMap<String, u32>,
+    processes: BTreeMap<String, u32>,
     first: bool,
 }
 
@@ -79,7 +79,7 @@ impl PerfettoWriter {
         file: StagedFile,
         links: impl IntoIterator<Item = Option<Port>>,
     ) -> Result<Self, FileError> {
-        let (ports, processes) = (Vec::new(), HashMap::new());
+        let (ports, processes) = (Vec::new(), BTreeMap::new());
         let mut trace = Self { file, ports, processes, first: true };
         let head = trace.file.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         trace.check(head)?;
@@ -93,7 +93,7 @@ impl PerfettoWriter {
     fn port(&mut self, tid: u32, port: &Port) -> Result<(u32, u32, String), FileError> {
         let pid = self.process(&port.node)?;
         let ids = json!({ "ph": "M", "pid": pid, "tid": tid });
-        self.named("thread", ids, tid, &format!("to {}", port.to))?;
+        self.named("thread", &ids, tid, &format!("to {}", port.to))?;
         Ok((pid, tid, format!("queue to {}", port.to)))
     }
 
@@ -105,17 +105,17 @@ impl PerfettoWriter {
         // From one: zero stands for the idle processor.
         let pid = self.processes.len() as u32 + 1;
         self.processes.insert(node.to_owned(), pid);
-        self.named("process", json!({ "ph": "M", "pid": pid }), pid, node)?;
+        self.named("process", &json!({ "ph": "M", "pid": pid }), pid, node)?;
         Ok(pid)
     }
 
     /// A name, and a place in the order.
-    fn named(&mut self, what: &str, ids: Value, place: u32, name: &str) -> Result<(), FileError> {
+    fn named(&mut self, what: &str, ids: &Value, place: u32, name: &str) -> Result<(), FileError> {
         let name = json!({ "name": format!("{what}_name"), "args": { "name": name } });
         let order =
             json!({ "name": format!("{what}_sort_index"), "args": { "sort_index": place } });
-        self.event(&[&ids, &name])?;
-        self.event(&[&ids, &order])
+        self.event(&[ids, &name])?;
+        self.event(&[ids, &order])
     }
 
     fn shown(&self, link: u32) -> Option<&(u32, u32, String)> {

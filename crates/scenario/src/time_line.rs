@@ -1,6 +1,6 @@
 //! [`TimeLine`]: packets, queues and messages of a run for Perfetto.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use endpoint::{Flags, Life, MessageRecord, Packet, PacketEvent, UNBOUNDED};
@@ -18,7 +18,7 @@ pub(crate) struct TimeLine {
     file: PerfettoWriter,
     topology: Arc<Topology>,
     /// Lives of delivered messages that the run has still to say more of.
-    lives: HashMap<MsgKey, Vec<Part>>,
+    lives: BTreeMap<MsgKey, Vec<Part>>,
 }
 
 impl TimeLine {
@@ -26,14 +26,14 @@ impl TimeLine {
     pub(crate) fn new(
         out: &OutputDir,
         topology: &Arc<Topology>,
-        points: Option<CapturePoints>,
+        points: Option<&CapturePoints>,
     ) -> Result<Self, FileError> {
-        let is_shown = |link: u32| points.as_ref().is_none_or(|points| points.has(link));
+        let is_shown = |link: u32| points.is_none_or(|points| points.has(link));
         let port = |l: &Link| Port { node: l.from.to_string(), to: l.to.to_string() };
         let links = (0..).zip(topology.links());
         let ports = links.map(|(n, link)| is_shown(n).then(|| port(link)));
         let file = PerfettoWriter::new(out.file("trace.perfetto.json")?, ports)?;
-        Ok(Self { file, topology: Arc::clone(topology), lives: HashMap::new() })
+        Ok(Self { file, topology: Arc::clone(topology), lives: BTreeMap::new() })
     }
 
     /// Something that happens to a packet on or before link `n`, which is `on`.

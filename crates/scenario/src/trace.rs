@@ -113,7 +113,7 @@ impl Packets {
         let points = CapturePoints::new(at, topology)?;
         let files = || {
             let captures = Captures::new(out, topology.links(), points.as_ref())?;
-            Ok(Self { captures, time_line: TimeLine::new(out, topology, points)? })
+            Ok(Self { captures, time_line: TimeLine::new(out, topology, points.as_ref())? })
         };
         files().map_err(|e: FileError| unwritable(&e))
     }
