@@ -82,8 +82,8 @@ fn order(row: &FlowRow) -> (Reverse<u64>, u32, u64) {
     (Reverse(row.placed), row.src, row.msg)
 }
 
-/// What is kept of the messages of a run. Neither all rows are in memory nor all values: there may be
-/// millions.
+/// What is kept of the messages of a run. Neither all rows are in memory nor all values: there may
+/// be millions.
 fn curves(flows: &Path, window: Window, buckets: &[SizeBucket]) -> Result<Curves, ReportError> {
     let buckets: Vec<&SizeBucket> = buckets.iter().filter(|b| b.count > 0).collect();
     let buckets = if buckets.len() > 1 { buckets } else { Vec::new() };

@@ -17,3 +17,9 @@ mod scoreboard;
 mod sweep;
 mod testbed;
 mod wireshark;
+
+/// What a page shows: all of it but the style and the scripts that every page has.
+fn body(page: &str) -> &str {
+    let (_, body) = page.split_once("<main>").expect("a page of ours");
+    body.split_once("</main>").expect("a whole page").0
+}

@@ -84,9 +84,13 @@ fn the_page_is_self_contained_and_can_be_rebuilt() {
     trimline(&dir, &["reproduce", "tiny", "--out", "r"]);
     let path = dir.path().join("r/report.html");
     let page = std::fs::read_to_string(&path).unwrap();
-    for word in ["http", "//", "<script", "<link", "<img", "url(", "@import", "src="] {
-        assert!(!page.contains(word), "{word:?} in the page");
+    assert!(page.contains("content=\"default-src 'none'; "), "it may load nothing");
+    let body = crate::body(&page);
+    for word in ["http", "//", "<link", "<img", "url(", "@import", "src="] {
+        assert!(!body.contains(word), "{word:?} in the page");
     }
+    let (scripts, data) = ("<script", "<script type=\"application/json\">");
+    assert_eq!(body.matches(scripts).count(), body.matches(data).count(), "no script of others");
     for part in [
         "A tiny study",
         "The last completion grows",
