@@ -7,6 +7,7 @@ mod connection_ids;
 mod connections;
 pub mod deadlines;
 pub mod device_queue;
+pub mod entropy;
 pub mod homa;
 mod incoming;
 mod inner;
