@@ -26,5 +26,6 @@ mod slab;
 pub mod stack;
 pub mod tcp;
 mod time_wait;
+pub mod uet;
 
 pub use config::ConfigError;

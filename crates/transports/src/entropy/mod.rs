@@ -69,7 +69,7 @@ pub struct Entropy {
 enum State {
     Oblivious(Oblivious),
     Bitmap(Bitmap),
-    Reps { mask: u16, state: Reps },
+    Reps { mask: u16, high: u16, state: Reps },
     Mixed(Mixed),
 }
 
@@ -83,7 +83,7 @@ impl Entropy {
         let state = match rule {
             Rule::Oblivious => State::Oblivious(Oblivious::new(mask, &mut draws)),
             Rule::Bitmap => State::Bitmap(Bitmap::new(mask, &mut draws)),
-            Rule::Reps => State::Reps { mask, state: Reps::default() },
+            Rule::Reps => State::Reps { mask, high: draws.bits() & !mask, state: Reps::default() },
             Rule::Mixed => State::Mixed(Mixed::new(mask, &mut draws)),
         };
         Self { draws, state }
@@ -95,7 +95,7 @@ impl Entropy {
         match &mut self.state {
             State::Oblivious(state) => state.next(draws),
             State::Bitmap(state) => state.next(draws),
-            State::Reps { mask, state } => state.next(*mask, draws),
+            State::Reps { mask, high, state } => *high | state.next(*mask, draws),
             State::Mixed(state) => state.next(draws),
         }
     }

@@ -183,7 +183,6 @@ proptest! {
                 sent
             };
             let sent = run();
-            // REPS draws without the high bits of the message.
             let different: BTreeSet<u16> = sent.iter().copied().collect();
             prop_assert!(different.len() <= 1 << log2, "{:?}: {}", rule, different.len());
             prop_assert_eq!(sent, run());
