@@ -111,7 +111,12 @@ fn traces_change_nothing_and_the_manifest_repeats_the_run() {
     for (n, scenario) in all().enumerate() {
         in_dir(&format!("manifest-{n}"), |dir| {
             let options = Options {
-                trace: Trace { packets: true, queues: true, flows: vec![FIRST] },
+                trace: Trace {
+                    packets: true,
+                    queues: true,
+                    flows: vec![FIRST],
+                    ..Trace::default()
+                },
                 command: "trimline run x.toml".to_owned(),
                 ..Options::default()
             };

@@ -71,7 +71,7 @@ const RTO_BASE: Dur = Dur::from_us(15);
 /// So many queues on the way there and back.
 const RTO_QUEUES: u64 = 6;
 /// It doubles so often at most. Ours.
-const BACKOFF_MAX: u32 = 10;
+const BACKOFF_MAX: u32 = 4;
 
 impl Config {
     /// What the public simulator does without options.

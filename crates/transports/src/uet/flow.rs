@@ -83,7 +83,7 @@ pub(super) struct Flow {
     heard: Time,
     /// How long, together, answers were waited for in vain before that.
     in_vain: Dur,
-    /// Timeouts since the last round-trip sample: each doubles the next.
+    /// Timeouts since something arrived: each doubles the next.
     timeouts: u32,
 }
 
@@ -216,10 +216,10 @@ impl Flow {
         }
         self.hear(cx.now);
         let rtt = self.sample(cx, seq, ack.repeated);
-        if rtt.is_some() {
+        let newly = self.count(ack.received);
+        if newly > 0 {
             self.timeouts = 0;
         }
-        let newly = self.count(ack.received);
         (self.base..expected).for_each(|seq| self.arrive(config, seq));
         for n in 0..64 {
             if ack.bitmap >> n & 1 == 1 {
