@@ -62,7 +62,7 @@ impl Received {
     pub(crate) fn bits_from(&self, index: u64) -> u64 {
         match self.prefix.saturating_sub(index) {
             0 => self.bits_at(index),
-            below @ 1..64 => (1 << below) - 1 | self.bits_at(self.prefix) << below,
+            below @ 1..64 => ((1 << below) - 1) | (self.bits_at(self.prefix) << below),
             _ => u64::MAX,
         }
     }

@@ -441,7 +441,7 @@ mod tests {
             for (after, newly, marked, rtt, what, in_flight) in answers {
                 now += after;
                 let (before, decreased) = (nscc.window, nscc.last_decrease);
-                let rtt = rtt.map(|us| Dur::from_us(us));
+                let rtt = rtt.map(Dur::from_us);
                 let answer = Answer { now: at(now), newly, in_flight, marked, rtt };
                 match what {
                     0 => nscc.on_nack(answer, 4_150),

@@ -216,7 +216,7 @@ fn rdma(dice: &mut Dice, payload: u16) -> String {
 
 /// Words of keys that only some rules have: part of the rule's name, key, words.
 const RDMA_WORDS: &[(&[&str], &str, &[&str])] = &[
-    (&["hpcc"], "reaction", &["\"both\"", "\"per-rtt\"", "\"per-ack\""]),
+    (&["hpcc"], "reaction", &["\"both\"", "\"per-rtt\"", "\"per-ack\"", "\"per-rtt\""]),
     (&["dcqcn\"\npreset = \"paper"], "feedback", &["\"cnp\"", "\"ack\"\ncut_interval = \"4us\""]),
     (&["timely", "swift"], "timestamps", &["\"nic\"", "\"host\""]),
     (&["timely", "swift"], "subtract", &["\"segment\"", "\"packet\""]),
