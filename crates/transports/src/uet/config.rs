@@ -52,7 +52,8 @@ pub struct Config {
     pub paths: Paths,
     /// A receiver acknowledges after so many bytes on the wire. U: 16384.
     pub sack_threshold: u32,
-    /// WindowControl packets that a host sends for each one of data while both wait; 1 or more. U: 10.
+    /// Control packets that a host sends for each one of data while both wait; 1 or more.
+    /// U: 10.
     pub control_weight: u8,
     /// The traffic class of all packets.
     pub class: u8,

@@ -6,7 +6,8 @@
 //! simulator. Departures are listed in `uet.deviations.toml`. Receiver credit is not here.
 //!
 //! A message is a connection of its own. It begins with a window of one and a half bandwidth-delay
-//! products (`nscc`), and each of its packets takes the path of an entropy value (`crate::entropy`).
+//! products (`nscc`), and each of its packets takes the path of an entropy value
+//! (`crate::entropy`).
 //! The receiver counts bytes and acknowledges several packets at once, marked ones by themselves,
 //! and answers each trimmed packet with a NACK (`receiver`). What is lost without a word is found
 //! by a timer (`flow`).

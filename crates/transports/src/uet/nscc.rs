@@ -1,5 +1,5 @@
-//! NSCC: the window of a sender, by specs/uet.md#4.1,4.2,4.3,4.4. Arithmetic only: which packets are in
-//! flight, and what is sent, is the sender's business.
+//! NSCC: the window of a sender, by specs/uet.md#4.1,4.2,4.3,4.4. Arithmetic only: which packets
+//! are in flight, and what is sent, is the sender's business.
 
 use units::{Bytes, Dur, Time};
 

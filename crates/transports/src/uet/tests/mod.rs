@@ -1,4 +1,5 @@
-//! The conformance suite, the ideal time of a lone message, and the rules of specs/uet.md#4.4,4.5,5.
+//! The conformance suite, the ideal time of a lone message, and the rules of
+//! specs/uet.md#4.4,4.5,5.
 
 use endpoint::{Endpoint, Flags, Stat};
 use testkit::conformance::{self, Opts};
