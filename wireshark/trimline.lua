@@ -1,6 +1,6 @@
 -- Trimline's headers in Wireshark and tshark: tshark -X lua_script:trimline.lua -r packets.pcapng
 --
--- Decoded are NDP, Homa, pHost, pFabric, RoCE, the two headers of nanoTransport, constant-bit-rate
+-- Decoded are NDP, Homa, pHost, pFabric, Ultra Ethernet, RoCE, the two headers of nanoTransport, constant-bit-rate
 -- sources, and the shim that real hosts put between UDP and a transport's header. TCP is
 -- Wireshark's own. So would RoCE be, but for payload that captures do not hold: it takes such
 -- packets for malformed. The layouts are those of crates/wire/src, file by file, where their
@@ -242,6 +242,37 @@ do
     {},
   }
   register(253, protocol("pfabric", "pFabric", 32, kinds, function(bytes)
+    local kind = number(bytes, 0, 1)
+    local what = (TYPES[kind] or "unknown") .. " of message " .. wide(bytes, 8)
+    return { all, kinds[kind] or {} }, what
+  end))
+end
+
+-- Ultra Ethernet (crates/wire/src/uet.rs).
+do
+  local TYPES = { [2] = "REQUEST", [8] = "ACK", [10] = "NACK", [11] = "CLOSE" }
+  local all = {
+    field("type", "Type", 0, 1, TYPES),
+    field("message", "Message", 8, 8),
+  }
+  local ask = flag("flags.ack_request", "Asks for an ACK", 1, 1, 0x01)
+  local again = flag("flags.repeated", "Sent before", 1, 1, 0x02)
+  local marked = flag("flags.marked", "Marked", 1, 1, 0x04)
+  local last_hop = flag("flags.last_hop", "Trimmed at the last hop", 1, 1, 0x08)
+  local entropy = field("entropy", "Entropy value", 2, 2)
+  local psn = field("psn", "Packet", 4, 4)
+  local kinds = {
+    all = all,
+    [2] = { ask, again, entropy, psn, field("message_len", "Message length", 16, 8),
+      field("payload_len", "Payload length before trimming", 24, 4) },
+    [8] = { again, marked, entropy, psn, field("bitmap", "Bitmap", 16, 8),
+      field("expected", "Next packet expected", 24, 4), field("base", "Base of the bitmap", 28, 4),
+      field("received", "Bytes received / 256", 35, 3),
+      field("out_of_order", "Packets out of order", 38, 2) },
+    [10] = { marked, last_hop, entropy, psn },
+    [11] = {},
+  }
+  register(251, protocol("uet", "Ultra Ethernet", 40, kinds, function(bytes)
     local kind = number(bytes, 0, 1)
     local what = (TYPES[kind] or "unknown") .. " of message " .. wide(bytes, 8)
     return { all, kinds[kind] or {} }, what

@@ -1,7 +1,7 @@
 //! The header parsers: no bytes make them panic, and what parses is emitted as it was read.
 #![no_main]
 
-use wire::{cbr, frame, homa, ndp, pfabric, pfc, phost, roce, shim, tcp};
+use wire::{cbr, frame, homa, ndp, pfabric, pfc, phost, roce, shim, tcp, uet};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(header) = ndp::Header::new(bytes) {
@@ -18,6 +18,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(repr) = pfabric::Repr::parse(bytes) {
         assert_eq!(pfabric::Repr::parse(&repr.to_bytes()), Ok(repr));
+    }
+    if let Ok(repr) = uet::Repr::parse(bytes) {
+        assert_eq!(uet::Repr::parse(&repr.to_bytes()), Ok(repr));
     }
     if let Ok(repr) = homa::Repr::parse(bytes) {
         assert_eq!(homa::Repr::parse(repr.to_bytes().as_slice()), Ok(repr));

@@ -1243,6 +1243,61 @@ class TransportRdma(_TransportRdma, total=False):
     zero_gradient_increases: bool
 
 
+_TransportUet = TypedDict(
+    "_TransportUet",
+    {
+        "class": int,
+    },
+    total=False,
+)
+
+
+class TransportUet(_TransportUet, total=False):
+    """Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC), and a
+    path for each packet by entropy values (oblivious, bitmap, REPS, mixed)."""
+
+    abort_after: str
+    """A message of which nothing is heard for this long while it sends fails (own) (above 0,
+    below `time_wait`)."""
+    base_rtt: str
+    """The round trip of a full packet on an empty path, from which windows, target delay and
+    timeout follow; `"longest"`: on the longest path of the fabric (above 0)."""
+    control: Literal["nscc", "constant"]
+    """How a sender's window follows the network: `nscc` by delay, marks and trimmed packets, or
+    not at all."""
+    control_size: str
+    """Bytes on the wire of acknowledgements and NACKs (40B to 65000B)."""
+    control_weight: int
+    """Control packets that a host sends for each one of data while both wait (at least 1)."""
+    entropies: int
+    """Entropy values of a message (a power of two, 1 to 32768)."""
+    header: str
+    """Bytes on the wire beside the payload (40B to 65000B)."""
+    initial_window: str
+    """The first window of a message, headers included; `"derived"`: one and a half
+    bandwidth-delay products, which are also the most (at least 1 B)."""
+    kind: Literal["uet"]
+    """Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC), and a
+    path for each packet by entropy values (oblivious, bitmap, REPS, mixed)."""
+    payload: str
+    """Payload of a full packet (1B to 65000B)."""
+    preset: Literal["htsim"]
+    """Published values for the keys that are not written."""
+    rto: str
+    """A packet that is not answered for this long is lost; `"derived"`: 15us and six times the
+    time in which a queue of a bandwidth-delay product drains (at least 100 ns)."""
+    rx_idle_timeout: str
+    """A receiver forgets a message silent for this long (own) (at least `abort_after`)."""
+    sack_threshold: str
+    """A receiver acknowledges after so many bytes on the wire; marked packets, the first, and
+    those that ask for it, at once (1B to 1000000B)."""
+    spray: Literal["oblivious", "bitmap", "reps", "mixed"]
+    """How the entropy value of each packet is chosen, by which it takes its path. See
+    docs/specs/uet.md, section 3."""
+    time_wait: str
+    """How long a receiver remembers a finished message (own) (above `abort_after`)."""
+
+
 class TransportBuffer(TypedDict, total=False):
     """The table `[transport.buffer]`."""
 
@@ -1350,6 +1405,7 @@ Transport = Union[
     TransportPfabric,
     TransportHoma,
     TransportRdma,
+    TransportUet,
     TransportNic,
     TransportCbr,
     TransportCustom,
@@ -1486,6 +1542,15 @@ class QueueNdp(TypedDict, total=False):
     """What fits of full packets, the one in service included (at least one full packet)."""
     data_weight: int
     """Full packets served per round while headers wait (1 to 255)."""
+    ecn_high: str
+    """See `ecn_low`."""
+    ecn_low: str
+    """An ECN-capable full packet that leaves this or less of full packets behind is not marked,
+    one that leaves more than `ecn_high` is; in between the probability grows along a straight
+    line (up to `ecn_high`, same unit)."""
+    flag_last_hop: bool
+    """A header says whether the link on which its packet did not fit leads to its host (Ultra
+    Ethernet)."""
     header_capacity: str
     """What fits of headers and control packets."""
     header_weight: int
@@ -1563,6 +1628,15 @@ class QueueClassNdp(_QueueClassNdp, total=False):
     """What fits of full packets, the one in service included (at least one full packet)."""
     data_weight: int
     """Full packets served per round while headers wait (1 to 255)."""
+    ecn_high: str
+    """See `ecn_low`."""
+    ecn_low: str
+    """An ECN-capable full packet that leaves this or less of full packets behind is not marked,
+    one that leaves more than `ecn_high` is; in between the probability grows along a straight
+    line (up to `ecn_high`, same unit)."""
+    flag_last_hop: bool
+    """A header says whether the link on which its packet did not fit leads to its host (Ultra
+    Ethernet)."""
     header_capacity: str
     """What fits of headers and control packets."""
     header_weight: int

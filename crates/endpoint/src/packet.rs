@@ -41,6 +41,9 @@ impl Flags {
     /// Every switch port writes what it knows of itself into the last `wire::int::LEN` bytes of the
     /// header.
     pub const INT: Self = Self(32);
+    /// What has been trimmed was trimmed at its last hop, by a switch that says so: the link on
+    /// which it did not find room leads to its host.
+    pub const LAST_HOP: Self = Self(64);
 
     /// Whether every flag of `other` is set.
     #[must_use]

@@ -308,6 +308,8 @@ mod tests {
             trim_arriving: 0.5,
             trim_to: 64,
             bounce: true,
+            marks: None,
+            last_hop: None,
         })
     }
 

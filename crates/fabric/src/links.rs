@@ -624,7 +624,7 @@ impl<const WATCHED: bool> FateApplier<'_, '_, WATCHED> {
             Disposition::Trim => {
                 self.counters.trimmed += 1;
                 self.counters.trimmed_bytes += u64::from(pkt.wire_len - packet.len);
-                pkt.flags.set(Flags::TRIMMED);
+                pkt.flags.set(Flags::TRIMMED.with(packet.flags));
                 pkt.wire_len = packet.len;
                 (Outcome::Trimmed, PacketEvent::Trimmed)
             }

@@ -158,6 +158,11 @@ pub trait DisciplineSpec: Any + Debug + Send + Sync + SameSpec {
         false
     }
 
+    /// The same for a port whose link leads to a host, if it makes a difference to its kind.
+    fn at_last_hop(&self) -> Option<QueueSpec> {
+        None
+    }
+
     /// Of a kind that is made of several queues: those that packets of `classes` join.
     fn queues_of(&self, _classes: &[u8]) -> Vec<&QueueSpec> {
         Vec::new()

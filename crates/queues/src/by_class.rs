@@ -42,6 +42,16 @@ impl ByClassSpec {
     pub const fn new(schedule: Schedule, classes: Vec<(u8, QueueSpec)>) -> Self {
         Self { schedule, classes, sort: Classifier::Class, trim: None }
     }
+
+    /// See [`DisciplineSpec::at_last_hop`].
+    pub(crate) fn with_last_hop(&self) -> Option<Self> {
+        let last = |queue: &QueueSpec| queue.spec().at_last_hop();
+        self.classes.iter().any(|(_, queue)| last(queue).is_some()).then(|| {
+            let each = self.classes.iter();
+            let each = each.map(|(class, queue)| (*class, last(queue).unwrap_or(queue.clone())));
+            Self { classes: each.collect(), ..self.clone() }
+        })
+    }
 }
 
 impl DisciplineSpec for ByClassSpec {
@@ -80,6 +90,10 @@ impl DisciplineSpec for ByClassSpec {
 
     fn sorts_by_class(&self) -> bool {
         self.sort == Classifier::Class
+    }
+
+    fn at_last_hop(&self) -> Option<QueueSpec> {
+        self.with_last_hop().map(Into::into)
     }
 
     fn marks_at_departure(&self) -> bool {
@@ -392,6 +406,8 @@ mod tests {
             trim_arriving: 1.0,
             trim_to: 64,
             bounce: true,
+            marks: None,
+            last_hop: None,
         };
         let tcp = DropTailSpec { capacity: Capacity::Packets(100), ecn_threshold: None };
         let classes = vec![(0, QueueSpec::Ndp(ndp)), (1, QueueSpec::DropTail(tcp))];

@@ -20,6 +20,7 @@ mod drop_tail;
 mod fifo;
 mod lossless;
 mod ndp;
+mod ndp_signals;
 mod pfabric;
 mod port_wide;
 mod programmed;

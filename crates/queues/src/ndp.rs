@@ -4,10 +4,12 @@
 
 use endpoint::Flags;
 
+use crate::boxed::MarksFrom;
 use crate::fifo::{Behind, PLACES, Ring};
+use crate::ndp_signals::NdpSignals;
 use crate::{
     Capacity, Desc, DisciplineSpec, Disposition, HEADER_MAX, Occupancy, PACKET_MIN, Queue,
-    QueueSpec, threshold,
+    QueueSpec, Ramp, threshold,
 };
 
 /// Parameters of [`Ndp`]. The paper's values in parentheses.
@@ -28,6 +30,12 @@ pub struct NdpSpec {
     pub trim_to: u16,
     /// Whether headers that do not fit are returned to their senders (yes).
     pub bounce: bool,
+    /// The probability with which an ECN-capable packet with payload is marked as it leaves, by the
+    /// full packets that it leaves behind (none).
+    pub marks: Option<Ramp>,
+    /// Whether the port's link leads to a host, and headers that are trimmed here say so; `None`:
+    /// they say nothing of the kind (none).
+    pub last_hop: Option<bool>,
 }
 
 impl DisciplineSpec for NdpSpec {
@@ -36,7 +44,23 @@ impl DisciplineSpec for NdpSpec {
     }
 
     fn build(&self) -> Queue {
-        Queue::Ndp(Ndp::new(*self))
+        match (self.marks, self.last_hop) {
+            (None, None) => Queue::Ndp(Ndp::new(*self)),
+            _ => Queue::boxed(NdpSignals::new(*self)),
+        }
+    }
+
+    fn at_last_hop(&self) -> Option<QueueSpec> {
+        self.last_hop.map(|_| Self { last_hop: Some(true), ..*self }.wrap())
+    }
+
+    fn marks_at_departure(&self) -> bool {
+        self.marks.is_some()
+    }
+
+    fn marks_from(&self, _classes: &[u8]) -> MarksFrom {
+        let from = |ramp: Ramp| MarksFrom::Length(ramp.unit.capacity(ramp.min));
+        self.marks.map_or(MarksFrom::Never, from)
     }
 
     fn capacities(&self) -> Vec<Capacity> {
@@ -254,6 +278,11 @@ impl Ndp {
         headers.chain(self.data.iter(&self.data_behind))
     }
 
+    /// The full packets, and their bytes, that are there beside `packet`, which is one of them.
+    pub(crate) fn data_behind(&self, packet: Desc) -> (u32, u32) {
+        (self.data_room.packets - 1, self.data_room.bytes - u32::from(packet.len))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.headers.is_empty() && self.data.is_empty()
     }
@@ -275,6 +304,8 @@ mod tests {
         trim_arriving: 0.5,
         trim_to: 64,
         bounce: true,
+        marks: None,
+        last_hop: None,
     };
     const TRIM_ARRIVING: u64 = 0;
     const TRIM_TAIL: u64 = u64::MAX;

@@ -57,6 +57,11 @@ impl DisciplineSpec for PortWideSpec {
         self.classes.sorts_by_class()
     }
 
+    fn at_last_hop(&self) -> Option<QueueSpec> {
+        let classes = self.classes.with_last_hop()?;
+        Some(Self { classes, ..self.clone() }.into())
+    }
+
     fn marks_at_departure(&self) -> bool {
         self.classes.marks_at_departure()
     }

@@ -93,7 +93,7 @@ impl Ramp {
         Self { unit, min: at, max: at, probability: 1.0 }
     }
 
-    fn chance(&self, length: f64) -> f64 {
+    pub(crate) fn chance(&self, length: f64) -> f64 {
         let (min, max) = (f64::from(self.min), f64::from(self.max));
         if length <= min {
             0.0
@@ -104,7 +104,7 @@ impl Ramp {
         }
     }
 
-    fn length(&self, packets: u32, bytes: u32) -> f64 {
+    pub(crate) fn length(&self, packets: u32, bytes: u32) -> f64 {
         f64::from(match self.unit {
             Unit::Packets => packets,
             Unit::Bytes => bytes,

@@ -90,6 +90,8 @@ mod tests {
             trim_arriving: 0.5,
             trim_to: 64,
             bounce: true,
+            marks: None,
+            last_hop: None,
         });
         let none = &Host::default();
         let bytes = 72_000 + 70 * 64 + 72_000 + 180 * 9064 + 9064;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use endpoint::Framing;
-use fabric::Topology;
+use fabric::{Node, Topology};
 use nic::switch::SwitchPort;
 use queues::{
     ByClassSpec, Capacity, Classifier, CutPayloadSpec, DropTailSpec, HeaderClass, MarkAt, NdpSpec,
@@ -26,7 +26,7 @@ use crate::transport::{Transport, Transports};
 use crate::value::{Form, Refused, ScenarioValue, Size16, Size32, choices};
 
 kinds! { QUEUES: ReadQueue {
-    "ndp", ndp, || vec![section("queue.ndp", NDP, &[], Some(&NDP_PAPER))],
+    "ndp", ndp, ndp_keys,
         "short data queue, headers and control first (10:1), trimming, bouncing";
     "drop-tail", drop_tail, drop_tail_keys,
         "first in, first out; drops what does not fit; optional ECN threshold or RED";
@@ -89,6 +89,14 @@ pub(crate) fn at_switches(
         }
     }
     Ok(all.into_iter().collect())
+}
+
+/// The queues of the ports to hosts, by the link that they transmit over, if they differ.
+pub(crate) fn at_last_hops(queue: &QueueSpec, topology: &Topology) -> Vec<(u32, QueueSpec)> {
+    let Some(last) = queue.spec().at_last_hop() else { return Vec::new() };
+    let links = (0..).zip(topology.links());
+    let to_hosts = links.filter(|(_, link)| matches!(link.to, Node::Host(_)));
+    to_hosts.map(|(n, _)| (n, last.clone())).collect()
 }
 
 /// The keys of `[[queue.switch]]`.
@@ -270,10 +278,30 @@ keys! { NDP: NdpSpec {
     trim_to: Size16 [TRIM_TO], "length of a trimmed packet".default("");
     bounce: bool,
         "a header that does not fit is returned to its sender; otherwise it is dropped".default("");
+    flag_last_hop (get |spec| Some(spec.last_hop.is_some()),
+                   set |spec, flag: bool| spec.last_hop = flag.then_some(false)): bool,
+        "a header says whether the link on which its packet did not fit leads to its host (Ultra \
+         Ethernet)".default("");
 }}
+
+keys! { NDP_MARKS: WrittenRamp {
+    ecn_low (min): Capacity,
+        "an ECN-capable full packet that leaves this or less of full packets behind is not \
+         marked, one that leaves more than `ecn_high` is; in between the probability grows along \
+         a straight line".range("up to `ecn_high`, same unit").written().only(NDP_MARKED);
+    ecn_high (max): Capacity, "see `ecn_low`".written().only(NDP_MARKED);
+}}
+
+const NDP_MARKED: &str = "both `ecn_low` and `ecn_high`";
 
 /// The lengths of trimmed packets.
 const TRIM_TO: std::ops::RangeInclusive<Size16> = Size16(64)..=Size16(1_500);
+
+/// For the reference.
+fn ndp_keys() -> Vec<Section> {
+    let usual = section("queue.ndp", NDP, &[], Some(&NDP_PAPER));
+    vec![usual, section("queue.ndp.marks", NDP_MARKS, &[], None)]
+}
 
 /// What the paper and its code have (specs/ndp.md#1).
 const NDP_PAPER: NdpSpec = NdpSpec {
@@ -284,6 +312,8 @@ const NDP_PAPER: NdpSpec = NdpSpec {
     trim_arriving: 0.5,
     trim_to: 64,
     bounce: true,
+    marks: None,
+    last_hop: None,
 };
 
 /// `kind = "ndp"`. Defaults are those of the paper and its code (specs/ndp.md#1).
@@ -296,7 +326,17 @@ fn ndp(table: &mut Reader<'_>, transports: &[&Transport], _: &Path) -> Checked<Q
         None => NDP_PAPER.header_capacity,
     };
     let mut spec = NdpSpec { header_capacity, ..NDP_PAPER };
-    table.all_keys(NDP, &mut spec)?;
+    table.keys(NDP, &mut spec, None)?;
+    if ["ecn_low", "ecn_high"].into_iter().any(|key| table.has(key)) {
+        let any = Capacity::Packets(1);
+        let mut read = WrittenRamp { min: any, max: any, probability: 1.0 };
+        table.keys(NDP_MARKS, &mut read, None)?;
+        let WrittenRamp { min, max, probability } = read;
+        spec.marks = Some(checked_ramp(table, ["ecn_low", "ecn_high"], (min, max), probability)?);
+    } else {
+        table.without(NDP_MARKS, NDP_MARKED);
+    }
+    table.complete(&[])?;
     holds_a_packet(table, "capacity", spec.data_capacity, transports)?;
     holds_a_header(table, spec.header_capacity, spec.trim_to, transports)?;
     Ok(QueueSpec::Ndp(spec))

@@ -257,8 +257,10 @@ fn read(
     let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges, needed)?;
     let script = fault::read(&mut tables.fault, &topology, &transports, reroute_after)?;
     let mut of_switches = tables.queue.tables("switch")?;
-    let queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
+    let mut queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;
+    // Of no kind that has `[[queue.switch]]`.
+    queues_at.extend(queue::at_last_hops(&queue, &topology));
     let queues: Vec<_> = queues_at.iter().map(|(_, queue)| queue).chain([&queue]).collect();
     let alone = buffer.is_none() && !transports.telemetry();
     topology::check_slots(&tables.topology, &topology, &queues, alone, &script.faults)?;
@@ -338,7 +340,7 @@ fn routed(
 ) -> Checked<(Mode, Dur, Topology, Transports)> {
     let (mode, reroute_after) = routing::read(&mut tables.routing, faults)?;
     let topology = topology::read(&mut tables.topology, dir)?;
-    let around = Around { mode, hosts: topology.hosts(), dir, custom };
+    let around = Around { mode, hosts: topology.hosts(), topology: &topology, dir, custom };
     let transports = transport::read(&mut tables.transport, &around)?;
     routing::check(&tables.routing, mode, &transports)?;
     routing::check_encoding(&tables.routing, mode, &topology)?;

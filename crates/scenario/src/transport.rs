@@ -17,6 +17,7 @@ mod pfabric;
 mod phost;
 mod rdma;
 mod tcp;
+mod uet;
 
 use std::path::Path;
 
@@ -55,6 +56,9 @@ kinds! { TRANSPORTS: ReadTransport {
     "rdma", rdma::read, rdma::keys,
         "RDMA over Converged Ethernet: queue pairs, and a rule for their rate: none, \
                 TIMELY, patched TIMELY, FAST, DCQCN, HPCC or Swift";
+    "uet", uet::read, uet::keys,
+        "Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC), \
+                and a path for each packet by entropy values (oblivious, bitmap, REPS, mixed)";
     "nic", nic::read, nic::keys,
         "a programmable NIC (nanoTransport, SOSR'21) with NDP, Homa, Homa-Tr, or a P4 \
                 program of your own";
@@ -95,6 +99,8 @@ const WRITTEN: &[(&str, &str)] = &[
     ("ndp-nano", "`kind = \"nic\"`, `program = \"ndp\"`"),
     ("homa-nano", "`kind = \"nic\"`, `program = \"homa\"`"),
     ("homatr-nano", "`kind = \"nic\"`, `program = \"homa-tr\"`"),
+    ("nscc", "`kind = \"uet\"`, `control = \"nscc\"`"),
+    ("reps", "`kind = \"uet\"`, `spray = \"reps\"`"),
     ("p4", "`kind = \"nic\"`, `program` with the path of the file"),
 ];
 
@@ -286,6 +292,8 @@ pub(crate) struct Around<'a> {
     pub(crate) mode: Mode,
     /// Hosts of the fabric.
     pub(crate) hosts: u32,
+    /// The fabric, whose hosts do not know yet how long packets are.
+    pub(crate) topology: &'a Topology,
     /// Paths are relative to this directory.
     pub(crate) dir: &'a Path,
     /// What `kind = "custom"` is.

@@ -392,7 +392,9 @@ macro_rules! absent {
 }
 
 absent!(
+    Derived = "derived",
     Lifetime = "lifetime",
+    Longest = "longest",
     Off = "off",
     Unlimited = "unlimited",
     Rr = "rr",

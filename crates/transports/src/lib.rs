@@ -7,6 +7,7 @@ mod connection_ids;
 mod connections;
 pub mod deadlines;
 pub mod device_queue;
+pub mod entropy;
 pub mod homa;
 mod incoming;
 mod inner;
@@ -25,5 +26,6 @@ mod slab;
 pub mod stack;
 pub mod tcp;
 mod time_wait;
+pub mod uet;
 
 pub use config::ConfigError;

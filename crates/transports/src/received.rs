@@ -55,7 +55,20 @@ impl Received {
 
     /// Bit n of the answer: whether `prefix + 1 + n` is there.
     pub(crate) fn behind(&self) -> u64 {
-        let at = self.prefix + 1;
+        self.bits_at(self.prefix + 1)
+    }
+
+    /// Bit n of the answer: whether `index + n` is there.
+    pub(crate) fn bits_from(&self, index: u64) -> u64 {
+        match self.prefix.saturating_sub(index) {
+            0 => self.bits_at(index),
+            below @ 1..64 => ((1 << below) - 1) | (self.bits_at(self.prefix) << below),
+            _ => u64::MAX,
+        }
+    }
+
+    /// The same of an index that is not below `prefix`.
+    fn bits_at(&self, at: u64) -> u64 {
         let low = self.word(at) >> (at % 64);
         match at % 64 {
             0 => low,

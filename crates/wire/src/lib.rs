@@ -16,3 +16,4 @@ pub mod rewrite;
 pub mod roce;
 pub mod shim;
 pub mod tcp;
+pub mod uet;

@@ -9,7 +9,7 @@ use metrics::{Interface, PcapngWriter};
 use units::{HostId, MsgId, Rate};
 use wire::frame::{Carrier, Ecn, FrameRepr};
 use wire::shim::{Key, ShimRepr, seal};
-use wire::{cbr, homa, mptcp, nano, ndp, pfabric, phost, roce, tcp};
+use wire::{cbr, homa, mptcp, nano, ndp, pfabric, phost, roce, tcp, uet};
 
 /// Whether there is tshark; otherwise says why a test does nothing.
 pub(crate) fn there_is_tshark() -> bool {
@@ -244,6 +244,64 @@ fn pfabric_cases() -> Vec<Case> {
     ]
 }
 
+fn uet_cases() -> Vec<Case> {
+    let message = 0x2122_2324_2526_2728;
+    let of = |kind, fields: &[(&str, u64)]| {
+        let header = uet::Repr { message, kind }.to_bytes();
+        let fields = [&[("message", message)], fields].concat();
+        case("Ultra Ethernet", "uet", ip(uet::PROTO), &header, &fields)
+    };
+    let (entropy, psn) = (0x7173, 61);
+    let ack = uet::Ack {
+        repeated: true,
+        marked: true,
+        expected: 62,
+        bitmap: 0x4000_0000_0000_0001,
+        base: 63,
+        received: 0x7a_7b7c,
+        out_of_order: 64,
+    };
+    let answered = [("entropy", u64::from(entropy)), ("psn", 61)];
+    let with = |fields: &[(&'static str, u64)]| [&answered, fields].concat();
+    vec![
+        of(
+            uet::Kind::Request {
+                entropy,
+                psn,
+                size: 62_000,
+                len: 4086,
+                ack_request: true,
+                repeated: false,
+            },
+            &with(&[
+                ("type", 2),
+                ("flags.ack_request", 1),
+                ("flags.repeated", 0),
+                ("message_len", 62_000),
+                ("payload_len", 4086),
+            ]),
+        ),
+        of(
+            uet::Kind::Ack { entropy, psn, ack },
+            &with(&[
+                ("type", 8),
+                ("flags.repeated", 1),
+                ("flags.marked", 1),
+                ("expected", 62),
+                ("bitmap", 0x4000_0000_0000_0001),
+                ("base", 63),
+                ("received", 0x7a_7b7c),
+                ("out_of_order", 64),
+            ]),
+        ),
+        of(
+            uet::Kind::Nack { entropy, psn, marked: false, last_hop: true },
+            &with(&[("type", 10), ("flags.marked", 0), ("flags.last_hop", 1)]),
+        ),
+        of(uet::Kind::Close, &[("type", 11)]),
+    ]
+}
+
 fn roce_cases() -> Vec<Case> {
     let of = |kind, fields: &[(&str, u64)]| {
         let header = roce::Repr { queue_pair: 0x71_7273, psn: 0x74_7576, kind }.to_bytes();
@@ -444,6 +502,7 @@ fn every_field_of_every_header_is_decoded() {
     cases.extend(homa_cases());
     cases.extend(phost_cases());
     cases.extend(pfabric_cases());
+    cases.extend(uet_cases());
     cases.extend(roce_cases());
     cases.extend(nano_cases());
     cases.extend([cbr_case(), mptcp_case(), shim_case(false), shim_case(true)]);

@@ -112,6 +112,8 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         trim_arriving: 0.5,
         trim_to: 64,
         bounce: true,
+        marks: None,
+        last_hop: None,
     });
     let config = Config {
         limit: Time(400_000_000),

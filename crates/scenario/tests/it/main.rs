@@ -63,5 +63,6 @@ mod tcp_presets;
 mod threads;
 mod timely_invariants;
 mod traffic_tables;
+mod uet;
 mod unequal;
 mod vl2;

@@ -200,6 +200,8 @@ impl Signals {
                 trim_arriving: 0.5,
                 trim_to: 64,
                 bounce: true,
+                marks: None,
+                last_hop: None,
             }),
             false => QueueSpec::DropTail(DropTailSpec {
                 capacity: Capacity::Packets(dice.pick(&[3, 20])),

@@ -64,6 +64,8 @@ pub(crate) const NDP: NdpSpec = NdpSpec {
     trim_arriving: 0.5,
     trim_to: 64,
     bounce: true,
+    marks: None,
+    last_hop: None,
 };
 
 pub(crate) fn ndp() -> QueueSpec {

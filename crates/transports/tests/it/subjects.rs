@@ -10,7 +10,7 @@ use trimline_transports::mux::Mux;
 use trimline_transports::rdma::rule::{dcqcn, fast, hpcc, swift, timely};
 use trimline_transports::rto::RtoConfig;
 use trimline_transports::tcp::rule;
-use trimline_transports::{cbr, homa, mptcp, nano, ndp, pfabric, phost, rdma, tcp};
+use trimline_transports::{cbr, homa, mptcp, nano, ndp, pfabric, phost, rdma, tcp, uet};
 use units::{Bytes, Dur, Rate};
 
 /// A kind, its endpoint, and what there is to know of it.
@@ -171,6 +171,7 @@ fn kinds() -> Vec<Kind> {
         kind("homa-tr", trimming, homa(homa::Trimmed::Refused)),
         kind("phost", chosen, phost),
         kind("pfabric", chosen, pfabric),
+        kind("uet", trimming, || uet::Uet::new(uet::Config::htsim(1000)).unwrap()),
         kind("cbr", HASHED, move || cbr::Cbr::new(config).unwrap()),
         nic(nano::Program::Ndp, true, "ndp-nano"),
         nic(nano::Program::Homa, false, "homa-nano"),

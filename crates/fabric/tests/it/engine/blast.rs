@@ -132,6 +132,8 @@ pub(crate) fn ndp(packets: u32, header_bytes: u32) -> QueueSpec {
         trim_arriving: 0.5,
         trim_to: 64,
         bounce: true,
+        marks: None,
+        last_hop: None,
     })
 }
 

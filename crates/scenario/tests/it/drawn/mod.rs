@@ -296,6 +296,9 @@ pub(crate) fn ndp_queue(dice: &mut Dice, payload: u16) -> String {
     dice.maybe(&mut text, 30, "trim_arriving", &["0.0", "0.3", "1.0"]);
     dice.maybe(&mut text, 30, "trim_to", &["\"100B\""]);
     dice.maybe(&mut text, 25, "bounce", &["false"]);
+    let low = format!("\"{payload}B\"\necn_high = \"{}B\"", 3 * u64::from(payload));
+    dice.maybe(&mut text, 25, "ecn_low", &["\"1 packets\"\necn_high = \"4 packets\"", &low]);
+    dice.maybe(&mut text, 25, "flag_last_hop", &["true"]);
     text
 }
 

@@ -53,6 +53,7 @@ pub(super) fn transport(dice: &mut Dice, kind: &'static str, payload: u16) -> Ca
         "mptcp" => with(mptcp(dice, payload)),
         "phost" => Carrier { modes: BY_ALL, ..with(phost(dice, payload)) },
         "pfabric" => Carrier { modes: BY_ALL, ..with(pfabric(dice, payload)) },
+        "uet" => Carrier { modes: BY_ALL, ..with(uet(dice, payload)) },
         "homa" => Carrier { modes: BY_ALL, classes: (0..8).collect(), ..with(homa(dice, payload)) },
         "rdma" => {
             let table = rdma(dice, payload);
@@ -156,6 +157,21 @@ fn pfabric(dice: &mut Dice, payload: u16) -> String {
     text + "abort_after = \"5ms\"\nrx_idle_timeout = \"10ms\"\n"
 }
 
+/// Ultra Ethernet with any choice of entropy values.
+fn uet(dice: &mut Dice, payload: u16) -> String {
+    let mut text =
+        format!("\n[transport]\nkind = \"uet\"\npreset = \"htsim\"\npayload = \"{payload}B\"\n");
+    let sprays = ["\"oblivious\"", "\"bitmap\"", "\"reps\"", "\"mixed\""];
+    dice.maybe(&mut text, 70, "spray", &sprays);
+    dice.maybe(&mut text, 40, "entropies", &["1", "4", "256"]);
+    let constant = "\"constant\"\ninitial_window = \"20KB\"";
+    dice.maybe(&mut text, 60, "control", &["\"nscc\"", constant]);
+    dice.maybe(&mut text, 30, "sack_threshold", &["\"1B\"", "\"4000B\""]);
+    dice.maybe(&mut text, 20, "base_rtt", &["\"10us\"", "\"200us\""]);
+    // With a timeout each few microseconds, ten seconds of silence take long.
+    text + "abort_after = \"5ms\"\nrx_idle_timeout = \"10ms\"\n"
+}
+
 /// Homa as its paper has it, or refusing what switches trim.
 fn homa(dice: &mut Dice, payload: u16) -> String {
     let workload = dice.pick(&["homa-w1", "homa-w3", "homa-w5"]);
@@ -200,7 +216,7 @@ fn rdma(dice: &mut Dice, payload: u16) -> String {
 
 /// Words of keys that only some rules have: part of the rule's name, key, words.
 const RDMA_WORDS: &[(&[&str], &str, &[&str])] = &[
-    (&["hpcc"], "reaction", &["\"both\"", "\"per-rtt\"", "\"per-ack\""]),
+    (&["hpcc"], "reaction", &["\"both\"", "\"per-rtt\"", "\"per-ack\"", "\"per-rtt\""]),
     (&["dcqcn\"\npreset = \"paper"], "feedback", &["\"cnp\"", "\"ack\"\ncut_interval = \"4us\""]),
     (&["timely", "swift"], "timestamps", &["\"nic\"", "\"host\""]),
     (&["timely", "swift"], "subtract", &["\"segment\"", "\"packet\""]),

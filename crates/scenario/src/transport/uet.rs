@@ -1,0 +1,123 @@
+//! `[transport] kind = "uet"`: the keys of [`transports::uet::Config`].
+
+use fabric::Routing;
+use transports::entropy::{Rule, VALUES_MAX};
+use transports::ndp::PathStrategy;
+use transports::uet::{self, Config, Network, Paths, WindowControl};
+
+use super::{
+    Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
+};
+use crate::diagnostic::Checked;
+use crate::key::{Section, keys};
+use crate::reader::Reader;
+use crate::routing::Mode;
+use crate::value::{Derived, Longest, Or, PART_MAX, Size16, Size32, choices};
+
+const PRESETS: &Presets<Config> = &[("htsim", Config::htsim)];
+
+keys! { KEYS: Config {
+    payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet".written();
+    header: Size16 [Size16(40)..=PART_MAX], "bytes on the wire beside the payload";
+    control_size: Size16 [Size16(40)..=PART_MAX],
+        "bytes on the wire of acknowledgements and NACKs";
+    control: WindowControl,
+        "how a sender's window follows the network: `nscc` by delay, marks and trimmed packets, or \
+         not at all";
+    base_rtt: Or<Longest, units::Dur>,
+        "the round trip of a full packet on an empty path, from which windows, target delay and \
+         timeout follow; `\"longest\"`: on the longest path of the fabric".range("above 0");
+    initial_window: Or<Derived, units::Bytes>,
+        "the first window of a message, headers included; `\"derived\"`: one and a half \
+         bandwidth-delay products, which are also the most".range("at least 1 B");
+    rto: Or<Derived, units::Dur>,
+        "a packet that is not answered for this long is lost; `\"derived\"`: 15us and six times the \
+         time in which a queue of a bandwidth-delay product drains".range("at least 100 ns");
+    spray: Rule,
+        "how the entropy value of each packet is chosen, by which it takes its path. See \
+         docs/specs/uet.md, section 3";
+    entropies: u16 [1..=VALUES_MAX], "entropy values of a message"
+        .range("a power of two, 1 to 32768");
+    sack_threshold: Size32 [Size32(1)..=Size32(1_000_000)],
+        "a receiver acknowledges after so many bytes on the wire; marked packets, the first, and \
+         those that ask for it, at once";
+    control_weight: u8,
+        "control packets that a host sends for each one of data while both wait"
+            .range("at least 1");
+    class: u8, "traffic class of all packets".range("0 to 7");
+    abort_after: units::Dur,
+        "a message of which nothing is heard for this long while it sends fails (own)"
+            .range("above 0, below `time_wait`");
+    time_wait: units::Dur,
+        "how long a receiver remembers a finished message (own)".range("above `abort_after`");
+    rx_idle_timeout: units::Dur,
+        "a receiver forgets a message silent for this long (own)"
+            .range("at least `abort_after`");
+}}
+
+choices!(WindowControl, "nscc" => WindowControl::Nscc, "constant" => WindowControl::Constant);
+choices!(Rule,
+    "oblivious" => Rule::Oblivious,
+    "bitmap" => Rule::Bitmap,
+    "reps" => Rule::Reps,
+    "mixed" => Rule::Mixed);
+
+/// For the reference.
+pub(super) fn keys() -> Vec<Section> {
+    sections("transport.uet", KEYS, PRESETS)
+}
+
+/// `kind = "uet"`.
+pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Transport> {
+    let begun = Begun::of(table, PRESETS, payload(table, "payload"))?;
+    let mut config = begun.read(table, KEYS)?;
+    config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
+    let network = network(&config, around);
+    config.base_rtt = Some(network.rtt);
+    config.rto = Some(config.rto.unwrap_or_else(|| network.rto()));
+    (config.paths, config.entropies) = paths(around.mode, config.entropies);
+    let most = uet::Derived::new(&network).max_window;
+    let mtu = u64::from(config.mtu());
+    let first = config.initial_window.map_or(most, |bytes| bytes.0).clamp(mtu, most);
+    Ok(Transport {
+        mtu: config.mtu().max(config.control_size),
+        classes: vec![config.class],
+        first_window: first / mtu * u64::from(config.payload),
+        window_grows: first < most && config.control != WindowControl::Constant,
+        timers: config.rto.map(|rto| ("rto", Wait::Time(rto))).into_iter().collect(),
+        sprays: true,
+        life_max: Some(config.life_max()),
+        // Hashing switches see a flow in each value.
+        scatters: config.paths == Paths::Hashed && config.entropies > 1,
+        samples_rtt: true,
+        signals: Signals { marks: Need::Uses, trims: Need::Needs, ..Signals::NONE },
+        ..Transport::new(
+            config.framing(),
+            wire::uet::PROTO,
+            Box::new(move |_| made(uet::Uet::new(config))),
+        )
+    })
+}
+
+/// The network from which everything follows: that of the slowest host, over the longest path.
+fn network(config: &Config, around: &Around<'_>) -> Network {
+    let mtu = config.mtu().max(config.control_size);
+    let topology = around.topology.clone().with_mtu(mtu);
+    let hosts = &topology.links()[..topology.hosts() as usize];
+    let rate = hosts.iter().map(|link| link.rate).min();
+    Network {
+        rtt: config.base_rtt.unwrap_or_else(|| topology.longest_rtt()),
+        rate: rate.unwrap_or(units::Rate(1)),
+        mtu: config.mtu(),
+        payload: config.payload,
+    }
+}
+
+/// What EVs are where paths are chosen by `mode`, and how many. A message with one path has one.
+fn paths(mode: Mode, entropies: u16) -> (Paths, u16) {
+    match (mode.switches, mode.sender) {
+        (Routing::FlowHash | Routing::PacketRandom, _) => (Paths::Hashed, entropies),
+        (_, PathStrategy::Single) => (Paths::Index, 1),
+        _ => (Paths::Index, entropies),
+    }
+}

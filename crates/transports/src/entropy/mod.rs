@@ -1,0 +1,127 @@
+//! Entropy values (EVs): the number in a packet by which its sender chooses the path, and the rules
+//! that choose it. Any transport that spreads the packets of a message may use them.
+//!
+//! An EV is an index of a path where the sender says the path, and what switches hash where they
+//! choose (specs/uet.md#3). A rule hears what became of packets with the EV that they had. It does
+//! not know how many paths there are, nor which EVs share one.
+//!
+//! | rule | state for n EVs |
+//! |---|---|
+//! | oblivious | 8 B |
+//! | bitmap | 8 B, and 4 bits for each EV |
+//! | REPS | 24 B |
+//! | mixed | that of the bitmap, and 2 B for each EV that waits to be used again, n at most |
+
+mod bitmap;
+mod mixed;
+mod oblivious;
+mod reps;
+#[cfg(test)]
+mod tests;
+
+use endpoint::{Draw, Purpose, Stream};
+use units::Time;
+
+use bitmap::Bitmap;
+use mixed::Mixed;
+use oblivious::Oblivious;
+use reps::Reps;
+
+const ENTROPY: Purpose = Purpose::new("entropy value");
+
+/// The most EVs of a message: the greatest power of two that a field of 16 bits can count.
+pub const VALUES_MAX: u16 = 1 << 15;
+
+/// How EVs are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Each once before any again, in an order that changes from round to round.
+    Oblivious,
+    /// The same, but an EV that was marked, trimmed or lost misses turns.
+    Bitmap,
+    /// REPS: EVs of packets that arrived unmarked are used again; otherwise a random one.
+    Reps,
+    /// As REPS, but otherwise the bitmap's.
+    Mixed,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// It arrived unmarked.
+    Good,
+    /// It arrived with a congestion mark.
+    Marked,
+    /// Its payload was cut off.
+    Trimmed,
+    /// Nothing was heard of it in time.
+    Lost,
+}
+
+/// The EVs of one message.
+#[derive(Debug)]
+pub struct Entropy {
+    draws: Draws,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Oblivious(Oblivious),
+    Bitmap(Bitmap),
+    Reps { mask: u16, high: u16, state: Reps },
+    Mixed(Mixed),
+}
+
+impl Entropy {
+    /// The choice among `values` EVs, a power of two up to [`VALUES_MAX`], by `rule`.
+    #[must_use]
+    pub fn new(rule: Rule, values: u16, draw: Draw) -> Self {
+        let values = values.clamp(1, VALUES_MAX);
+        let mask = values.next_power_of_two() - 1;
+        let mut draws = Draws { stream: draw.stream(ENTROPY), drawn: 0 };
+        let state = match rule {
+            Rule::Oblivious => State::Oblivious(Oblivious::new(mask, &mut draws)),
+            Rule::Bitmap => State::Bitmap(Bitmap::new(mask, &mut draws)),
+            Rule::Reps => State::Reps { mask, high: draws.bits() & !mask, state: Reps::default() },
+            Rule::Mixed => State::Mixed(Mixed::new(mask, &mut draws)),
+        };
+        Self { draws, state }
+    }
+
+    /// The EV of the next packet.
+    pub fn choose(&mut self) -> u16 {
+        let draws = &mut self.draws;
+        match &mut self.state {
+            State::Oblivious(state) => state.next(draws),
+            State::Bitmap(state) => state.next(draws),
+            State::Reps { mask, high, state } => *high | state.next(*mask, draws),
+            State::Mixed(state) => state.next(draws),
+        }
+    }
+
+    /// What became of a packet with EV `value` is known `now`.
+    pub fn feedback(&mut self, now: Time, value: u16, what: Feedback) {
+        match &mut self.state {
+            State::Oblivious(_) => {}
+            State::Bitmap(state) => state.feedback(value, what),
+            State::Reps { state, .. } => state.feedback(now, value, what),
+            State::Mixed(state) => state.feedback(value, what),
+        }
+    }
+}
+
+/// Random numbers of one message.
+#[derive(Debug)]
+struct Draws {
+    stream: Stream,
+    drawn: u64,
+}
+
+impl Draws {
+    /// 16 uniform bits.
+    fn bits(&mut self) -> u16 {
+        self.drawn += 1;
+        self.stream.bits(self.drawn) as u16
+    }
+}

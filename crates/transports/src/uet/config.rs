@@ -1,0 +1,209 @@
+//! [`Config`]: every number and switch. No `Default`: these values change the science.
+
+use endpoint::{Cx, Framing};
+use units::{Bytes, Dur, HostId, Rate};
+
+use crate::config::{self, ConfigError};
+use crate::entropy::{Rule, VALUES_MAX};
+use crate::time_wait::life_max;
+
+/// How a sender's window follows its network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowControl {
+    /// By delay, marks and trimmed packets.
+    Nscc,
+    /// Not at all: it stays as it begins.
+    Constant,
+}
+
+/// What the EV of a packet is to the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paths {
+    /// The index of a path, modulo their number.
+    Index,
+    /// What switches hash, or ignore.
+    Hashed,
+}
+
+/// The parameters of Ultra Ethernet's senders and receivers. Sources as in specs/uet.md#2: U is the
+/// public simulator, N the text at second hand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Payload of a full packet, bytes; 1 or more, with `header` at most 65535. U: 4086.
+    pub payload: u16,
+    /// Bytes on the wire beside the payload. U: 64.
+    pub header: u16,
+    /// Bytes on the wire of a packet without payload. U: 64.
+    pub control_size: u16,
+    /// How the window follows the network. U: NSCC.
+    pub control: WindowControl,
+    /// The round trip of a full packet on the longest empty path, from which windows, target and
+    /// timeout follow; `None`: that to each destination.
+    pub base_rtt: Option<Dur>,
+    /// The first window of a message, bytes on the wire, headers included; `None`: the greatest.
+    pub initial_window: Option<Bytes>,
+    /// A packet that is not answered for so long is lost; `None`: by the base round trip.
+    pub rto: Option<Dur>,
+    /// How EVs are chosen. U: mixed.
+    pub spray: Rule,
+    /// EVs of a message, a power of two. U: 64.
+    pub entropies: u16,
+    /// What a packet's EV is to the network.
+    pub paths: Paths,
+    /// A receiver acknowledges after so many bytes on the wire. U: 16384.
+    pub sack_threshold: u32,
+    /// Control packets that a host sends for each one of data while both wait; 1 or more.
+    /// U: 10.
+    pub control_weight: u8,
+    /// The traffic class of all packets.
+    pub class: u8,
+    /// A message fails if nothing is heard of it for so long while it sends. Ours.
+    pub abort_after: Dur,
+    /// How long a receiver remembers a finished message, from the last copy of a packet of it; more
+    /// than `abort_after`. Ours.
+    pub time_wait: Dur,
+    /// A receiver forgets a message silent for so long (up to twice as long); at least
+    /// `abort_after`. Ours.
+    pub rx_idle_timeout: Dur,
+}
+
+/// A timeout lasts for so long beside the time in which queues drain (specs/uet.md#2).
+const RTO_BASE: Dur = Dur::from_us(15);
+/// So many queues on the way there and back.
+const RTO_QUEUES: u64 = 6;
+/// It doubles so often at most. Ours.
+const BACKOFF_MAX: u32 = 4;
+
+impl Config {
+    /// What the public simulator does without options.
+    #[must_use]
+    pub fn htsim(payload: u16) -> Self {
+        Self {
+            payload,
+            header: 64,
+            control_size: 64,
+            control: WindowControl::Nscc,
+            base_rtt: None,
+            initial_window: None,
+            rto: None,
+            spray: Rule::Mixed,
+            entropies: 64,
+            paths: Paths::Index,
+            sack_threshold: 16_384,
+            control_weight: 10,
+            class: 0,
+            abort_after: Dur::from_ms(10_000),
+            time_wait: Dur::from_ms(11_000),
+            rx_idle_timeout: Dur::from_ms(15_000),
+        }
+    }
+
+    /// Bytes on the wire of a full packet.
+    #[must_use]
+    pub fn mtu(&self) -> u16 {
+        self.payload + self.header
+    }
+
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let &Self { payload, header, .. } = self;
+        let positive = [
+            ("payload", u64::from(payload)),
+            ("control_size", u64::from(self.control_size)),
+            ("base_rtt", self.base_rtt.map_or(1, |time| time.0)),
+            ("initial_window", self.initial_window.map_or(1, |bytes| bytes.0)),
+            ("rto", self.rto.map_or(1, |time| time.0)),
+            ("sack_threshold", u64::from(self.sack_threshold)),
+            ("control_weight", u64::from(self.control_weight)),
+            ("abort_after", self.abort_after.0),
+        ];
+        config::positive("Ultra Ethernet", &positive)?;
+        config::fits("Ultra Ethernet", payload, header)?;
+        let entropies = self.entropies;
+        if !entropies.is_power_of_two() || entropies > VALUES_MAX {
+            let what = format!(
+                "Ultra Ethernet: entropies {entropies} must be a power of two, at most {VALUES_MAX}"
+            );
+            return Err(ConfigError::new(["entropies"], what));
+        }
+        if self.class > 7 {
+            return Err(ConfigError::new(["class"], "Ultra Ethernet: class must be from 0 to 7"));
+        }
+        let ordered = [
+            (self.abort_after < self.time_wait, "abort_after", "time_wait"),
+            (self.abort_after <= self.rx_idle_timeout, "abort_after", "rx_idle_timeout"),
+        ];
+        match ordered.into_iter().find(|(holds, ..)| !holds) {
+            Some((_, low, high)) => {
+                let what = format!("Ultra Ethernet: {low} is too large for {high}");
+                Err(ConfigError::new([low, high], what))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// How a message is cut into packets.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        Framing { payload: self.payload, overhead: self.header }
+    }
+
+    /// The longest life of a packet with which no message is delivered twice.
+    #[must_use]
+    pub fn life_max(&self) -> Dur {
+        life_max(self.time_wait, self.abort_after).unwrap_or_default()
+    }
+
+    /// The network that a sender assumes on the way to `to`.
+    pub(super) fn network(&self, cx: &Cx<'_>, to: HostId) -> Network {
+        let rtt = self.base_rtt.unwrap_or_else(|| cx.net.base_rtt(to));
+        Network { rtt, rate: cx.net.rate(0), mtu: self.mtu(), payload: self.payload }
+    }
+
+    /// How long an answer is waited for after so many timeouts.
+    pub(super) fn wait(&self, cx: &Cx<'_>, network: &Network, timeouts: u32) -> Dur {
+        let rto = self.rto.unwrap_or_else(|| network.rto());
+        let times = 1u64 << timeouts.min(BACKOFF_MAX);
+        Dur(rto.0.saturating_mul(times).saturating_add(cx.net.answer_lateness().0))
+    }
+}
+
+/// What all derived values follow from (specs/uet.md#2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The base round-trip time.
+    pub rtt: Dur,
+    /// Of a host's link.
+    pub rate: Rate,
+    /// Bytes on the wire of a full packet.
+    pub mtu: u16,
+    /// Its payload.
+    pub payload: u16,
+}
+
+impl Network {
+    /// The bandwidth-delay product, bytes.
+    #[must_use]
+    pub fn bdp(&self) -> u64 {
+        self.rate.bytes_in(self.rtt).0
+    }
+
+    /// The same in full packets, rounded up.
+    #[must_use]
+    pub fn bdp_packets(&self) -> u64 {
+        self.bdp().div_ceil(u64::from(self.mtu)).max(1)
+    }
+
+    /// What a port of the trimming switch holds of data, bytes.
+    #[must_use]
+    pub fn queue(&self) -> u64 {
+        self.bdp_packets() * u64::from(self.mtu)
+    }
+
+    /// How long a packet in flight is waited for.
+    #[must_use]
+    pub fn rto(&self) -> Dur {
+        RTO_BASE + self.rate.serialise(self.queue()) * RTO_QUEUES
+    }
+}

@@ -1,0 +1,376 @@
+//! [`Flow`]: one message at its sender. State and rules; whose turn it is, is [`super::sender`]'s
+//! business.
+
+use std::collections::VecDeque;
+
+use endpoint::{Cx, Msg};
+use units::{Dur, Time};
+use wire::uet::{Ack, UNIT, UNITS};
+
+use super::config::{Config, Network};
+use super::nscc::{Answer, Nscc};
+use crate::entropy::{Entropy, Feedback};
+use crate::received::unwrap_index;
+
+/// Packets between the first that has not arrived and the last that was sent, at most. Ours: a
+/// receiver accepts packets so far beyond the first gap.
+const REACH: u64 = 4096;
+/// A packet that has been sent so often is not sent again before its timeout. Ours: where headers
+/// alone fill a link, and go first, nothing else would ever get through.
+const COPIES_MAX: u8 = 128;
+
+/// What is known of a packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    InFlight,
+    /// Trimmed or lost: it waits for retransmission.
+    Resend,
+    Arrived,
+}
+
+/// A packet from the first that has not arrived on.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// When it was last sent.
+    at: Time,
+    /// The EV that it then had.
+    entropy: u16,
+    /// How often it was sent.
+    copies: u8,
+    fate: Fate,
+}
+
+/// What goes out next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    pub(super) seq: u64,
+    pub(super) len: u16,
+    pub(super) entropy: u16,
+    pub(super) ack_request: bool,
+    pub(super) repeated: bool,
+}
+
+/// One message at its sender.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) msg: Msg,
+    packets: u64,
+    network: Network,
+    nscc: Nscc,
+    entropy: Entropy,
+    /// All packets below have arrived.
+    base: u64,
+    /// From `base` on, as far as packets have been sent.
+    records: VecDeque<Record>,
+    /// How many of them wait for retransmission, and the first that might.
+    resends: u64,
+    resend_from: u64,
+    /// How many of them are in flight.
+    outstanding: u64,
+    /// Packets in the order in which they were sent. Of an older copy, or of one that has been
+    /// answered, nothing is expected any more.
+    order: VecDeque<(Time, u64)>,
+    /// Bytes on the wire that were sent and neither counted by the receiver nor refused nor lost.
+    /// The receiver's count is rounded up, so that it can be a little less than nothing.
+    in_flight: i64,
+    /// The receiver's last count.
+    received: u32,
+    /// It waits for its turn to send.
+    pub(super) listed: bool,
+    /// Whether the list of timers has an entry.
+    pub(super) timed: bool,
+    /// When an answer last came, or the first packet went since nothing was in flight.
+    heard: Time,
+    /// How long, together, answers were waited for in vain before that.
+    in_vain: Dur,
+    /// Timeouts since something arrived: each doubles the next.
+    timeouts: u32,
+}
+
+impl Flow {
+    pub(super) fn new(cx: &Cx<'_>, config: &Config, msg: Msg) -> Self {
+        let network = config.network(cx, msg.dst);
+        let draw = cx.draw.part(u64::from(msg.dst.0)).part(msg.id.0);
+        Self {
+            msg,
+            packets: config.framing().packets(msg.len),
+            network,
+            nscc: Nscc::new(cx.now, config.control, network, config.initial_window),
+            entropy: Entropy::new(config.spray, config.entropies, draw),
+            base: 0,
+            records: VecDeque::new(),
+            resends: 0,
+            resend_from: 0,
+            outstanding: 0,
+            order: VecDeque::new(),
+            in_flight: 0,
+            received: 0,
+            listed: false,
+            timed: false,
+            heard: cx.now,
+            in_vain: Dur::ZERO,
+            timeouts: 0,
+        }
+    }
+
+    /// How long an answer is waited for.
+    pub(super) fn wait(&self, cx: &Cx<'_>, config: &Config) -> Dur {
+        config.wait(cx, &self.network, self.timeouts)
+    }
+
+    /// Bytes that may be in flight, and that are.
+    pub(super) fn window(&self) -> (u64, u64) {
+        (self.nscc.window(), u64::try_from(self.in_flight).unwrap_or(0))
+    }
+
+    /// All of it has arrived.
+    pub(super) fn is_done(&self) -> bool {
+        self.base == self.packets
+    }
+
+    /// Packets sent at least once.
+    fn sent(&self) -> u64 {
+        self.base + self.records.len() as u64
+    }
+
+    fn record(&mut self, seq: u64) -> Option<&mut Record> {
+        self.records.get_mut(usize::try_from(seq.checked_sub(self.base)?).ok()?)
+    }
+
+    /// Bytes on the wire of a packet.
+    fn size(&self, config: &Config, seq: u64) -> u16 {
+        config.framing().payload_of(seq, self.msg.len) + config.header
+    }
+
+    /// The packet that is next: the lowest that waits for retransmission, else a new one.
+    fn next(&mut self) -> Option<u64> {
+        if self.resends == 0 {
+            let seq = self.sent();
+            return (seq < self.packets && seq - self.base < REACH).then_some(seq);
+        }
+        let from = self.resend_from.max(self.base);
+        let mut records = self.records.range((from - self.base) as usize..);
+        let ahead = records.position(|record| record.fate == Fate::Resend)?;
+        self.resend_from = from + ahead as u64;
+        Some(self.resend_from)
+    }
+
+    fn fits(&self, size: u16) -> bool {
+        self.in_flight.saturating_add(i64::from(size)) <= self.nscc.window() as i64
+    }
+
+    /// The packet that may be sent now.
+    fn sendable(&mut self, config: &Config) -> Option<u64> {
+        let seq = self.next()?;
+        self.fits(self.size(config, seq)).then_some(seq)
+    }
+
+    /// Whether something may be sent now.
+    pub(super) fn may_send(&mut self, config: &Config) -> bool {
+        self.sendable(config).is_some()
+    }
+
+    /// Send the next packet, if it may be sent.
+    pub(super) fn send(&mut self, cx: &Cx<'_>, config: &Config) -> Option<Departure> {
+        let seq = self.sendable(config)?;
+        let size = self.size(config, seq);
+        let entropy = self.entropy.choose();
+        let (at, sent) = (cx.now, self.sent());
+        let repeated = seq < sent;
+        if repeated {
+            self.resends -= 1;
+            let record = self.record(seq)?;
+            let copies = record.copies.saturating_add(1);
+            *record = Record { at, entropy, copies, fate: Fate::InFlight };
+        } else {
+            self.records.push_back(Record { at, entropy, copies: 1, fate: Fate::InFlight });
+        }
+        if self.outstanding == 0 {
+            self.heard = at;
+        }
+        self.outstanding += 1;
+        self.order.push_back((at, seq));
+        self.in_flight = self.in_flight.saturating_add(i64::from(size));
+        let window = self.nscc.window() as i64;
+        let full = self.in_flight.saturating_add(i64::from(size)) >= window;
+        let ack_request = repeated || seq + 1 == self.packets || full;
+        let len = config.framing().payload_of(seq, self.msg.len);
+        Some(Departure { seq, len, entropy, ack_request, repeated })
+    }
+
+    /// The answer to packet `psn`, if it says what can be: that sent packets have arrived.
+    pub(super) fn on_ack(
+        &mut self,
+        cx: &Cx<'_>,
+        config: &Config,
+        (psn, entropy): (u32, u16),
+        ack: &Ack,
+    ) -> bool {
+        let seq = unwrap_index(self.base, psn);
+        let expected = unwrap_index(self.base, ack.expected);
+        let first = unwrap_index(self.base, ack.base);
+        // What was never sent has not arrived, whatever a peer says.
+        let sent = self.sent();
+        if seq >= sent || expected > sent {
+            return false;
+        }
+        self.hear(cx.now);
+        let rtt = self.sample(cx, seq, ack.repeated);
+        let newly = self.count(ack.received);
+        if newly > 0 {
+            self.timeouts = 0;
+        }
+        (self.base..expected).for_each(|seq| self.arrive(config, seq));
+        for n in 0..64 {
+            if ack.bitmap >> n & 1 == 1 {
+                self.arrive(config, first.wrapping_add(n));
+            }
+        }
+        self.forget_arrived();
+        let what = if ack.marked { Feedback::Marked } else { Feedback::Good };
+        self.entropy.feedback(cx.now, entropy, what);
+        let (marked, in_flight) = (ack.marked, self.in_flight);
+        self.nscc.on_ack(Answer { now: cx.now, newly, in_flight, marked, rtt });
+        true
+    }
+
+    /// Packet `psn` was trimmed, at the last hop perhaps. One that is not in flight was answered
+    /// before.
+    pub(super) fn on_nack(
+        &mut self,
+        cx: &Cx<'_>,
+        config: &Config,
+        (psn, entropy): (u32, u16),
+        (marked, last_hop): (bool, bool),
+    ) -> bool {
+        let seq = unwrap_index(self.base, psn);
+        let sent = self.sent();
+        if seq >= sent {
+            return false;
+        }
+        self.hear(cx.now);
+        let waits =
+            |record: &&mut Record| record.fate == Fate::InFlight && record.copies < COPIES_MAX;
+        let Some(record) = self.record(seq).filter(waits) else { return true };
+        let rtt = Some(cx.rx_at.since(record.at));
+        let size = self.size(config, seq);
+        let answer = Answer { now: cx.now, newly: 0, in_flight: self.in_flight, marked, rtt };
+        self.nscc.on_nack(answer, u64::from(size));
+        self.miss(config, seq);
+        // Another path would have led over the same last hop.
+        let what = match (last_hop, marked) {
+            (false, _) => Feedback::Trimmed,
+            (true, true) => Feedback::Marked,
+            (true, false) => Feedback::Good,
+        };
+        self.entropy.feedback(cx.now, entropy, what);
+        true
+    }
+
+    fn hear(&mut self, now: Time) {
+        self.heard = now;
+        self.in_vain = Dur::ZERO;
+    }
+
+    /// The round trip of packet `seq`, if it is certain which copy was answered.
+    fn sample(&mut self, cx: &Cx<'_>, seq: u64, repeated: bool) -> Option<Dur> {
+        let record = self.record(seq).filter(|record| record.fate == Fate::InFlight)?;
+        let certain = record.copies == 1 + u8::from(repeated);
+        certain.then(|| cx.rx_at.since(record.at))
+    }
+
+    /// The bytes by which the receiver's count has grown. Answers may overtake one another.
+    fn count(&mut self, received: u32) -> u64 {
+        let units = received.wrapping_sub(self.received) % UNITS;
+        if units >= UNITS / 2 {
+            return 0;
+        }
+        self.received = received;
+        let newly = u64::from(units) * UNIT;
+        self.in_flight = self.in_flight.saturating_sub_unsigned(newly);
+        newly
+    }
+
+    /// Packet `seq` has arrived.
+    fn arrive(&mut self, config: &Config, seq: u64) {
+        let Some(record) = self.record(seq) else { return };
+        match std::mem::replace(&mut record.fate, Fate::Arrived) {
+            Fate::InFlight => self.outstanding -= 1,
+            Fate::Resend => {
+                // It was taken out of flight before the receiver counted it.
+                self.resends -= 1;
+                let size = self.size(config, seq);
+                self.in_flight = self.in_flight.saturating_add(i64::from(size));
+            }
+            Fate::Arrived => {}
+        }
+    }
+
+    /// Packet `seq`, which is in flight, is to be sent again.
+    fn miss(&mut self, config: &Config, seq: u64) {
+        let size = self.size(config, seq);
+        let Some(record) = self.record(seq) else { return };
+        record.fate = Fate::Resend;
+        self.outstanding -= 1;
+        self.resends += 1;
+        self.resend_from = if self.resends == 1 { seq } else { self.resend_from.min(seq) };
+        self.in_flight = self.in_flight.saturating_sub(i64::from(size));
+    }
+
+    fn forget_arrived(&mut self) {
+        while self.records.front().is_some_and(|record| record.fate == Fate::Arrived) {
+            self.records.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// When the oldest packet in flight was sent.
+    pub(super) fn oldest(&mut self) -> Option<Time> {
+        while let Some(&(at, seq)) = self.order.front() {
+            let record = self.record(seq);
+            if record.is_some_and(|record| record.fate == Fate::InFlight && record.at == at) {
+                return Some(at);
+            }
+            self.order.pop_front();
+        }
+        None
+    }
+
+    /// Packets sent at `until` or before are lost. How long nothing has been heard, and whether
+    /// there were any.
+    pub(super) fn time_out(&mut self, cx: &Cx<'_>, config: &Config, until: Time) -> (Dur, bool) {
+        let mut any = false;
+        while self.oldest().is_some_and(|at| at <= until) {
+            let Some((_, seq)) = self.order.pop_front() else { break };
+            let entropy = self.record(seq).map_or(0, |record| record.entropy);
+            self.entropy.feedback(cx.now, entropy, Feedback::Lost);
+            let size = self.size(config, seq);
+            self.nscc.on_loss(u64::from(size));
+            self.miss(config, seq);
+            any = true;
+        }
+        self.timeouts += u32::from(any);
+        let silent = self.in_vain + cx.now.since(self.heard);
+        if self.outstanding == 0 {
+            self.in_vain = silent;
+            self.heard = cx.now;
+        }
+        (silent, any)
+    }
+
+    /// specs/uet.md#U1,U3, and that counts are right. Bytes of the packets in flight.
+    #[cfg(test)]
+    pub(super) fn check(&self, config: &Config) -> i64 {
+        let count = |fate| self.records.iter().filter(|r| r.fate == fate).count() as u64;
+        assert_eq!((count(Fate::InFlight), count(Fate::Resend)), (self.outstanding, self.resends));
+        let in_flight = |(_, record): &(u64, &Record)| record.fate == Fate::InFlight;
+        let mut bytes = 0;
+        for (seq, record) in (self.base..).zip(&self.records).filter(in_flight) {
+            assert!(self.order.contains(&(record.at, seq)), "{seq} has no timeout");
+            bytes += i64::from(self.size(config, seq));
+        }
+        let most = self.network.bdp() * 3 / 2;
+        assert!((u64::from(config.mtu())..=most).contains(&self.nscc.window()));
+        bytes
+    }
+}

@@ -1,0 +1,179 @@
+//! Ultra Ethernet: a window at the sender, over switches that trim and mark, and a path for each
+//! packet.
+//!
+//! Ultra Ethernet Specification 1.0, 2025, section 3.6: NSCC, the sender's congestion control, and
+//! spraying by entropy values, by specs/uet.md. Rules and constants are those of the public
+//! simulator. Departures are listed in `uet.deviations.toml`. Receiver credit is not here.
+//!
+//! A message is a connection of its own. It begins with a window of one and a half bandwidth-delay
+//! products (`nscc`), and each of its packets takes the path of an entropy value
+//! (`crate::entropy`).
+//! The receiver counts bytes and acknowledges several packets at once, marked ones by themselves,
+//! and answers each trimmed packet with a NACK (`receiver`). What is lost without a word is found
+//! by a timer (`flow`).
+//!
+//! Messages of one non-zero channel are serialised by the sender: the next starts when the one
+//! before has been acknowledged.
+
+mod config;
+mod flow;
+mod nscc;
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+use endpoint::{
+    Cx, Endpoint, Flags, FlowState, Msg, MsgId, MsgKey, Packet, Stat, Submit, TimerId, Tx, TxPort,
+};
+use units::HostId;
+use wire::uet::{Kind, PROTO, Repr};
+
+use crate::config::ConfigError;
+use crate::incoming::describes;
+use crate::outbox::CONTROL_MAX;
+
+pub use config::{Config, Network, Paths, WindowControl};
+pub use nscc::Derived;
+
+use receiver::{Receiver, Request};
+use sender::Sender;
+
+const RTO_TIMER: TimerId = TimerId(0);
+const LINGER_TIMER: TimerId = TimerId(1);
+
+/// Ultra Ethernet on one host.
+#[derive(Debug)]
+pub struct Uet {
+    config: Config,
+    sender: Sender,
+    receiver: Receiver,
+    out: Outbox,
+    /// Packets sent while both data and control waited, in a round of one of data.
+    turn: u8,
+}
+
+impl Uet {
+    /// An idle host.
+    ///
+    /// # Errors
+    /// If `config` contradicts itself, see [`Config::check`].
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            sender: Sender::new(config, RTO_TIMER),
+            receiver: Receiver::new(config, LINGER_TIMER),
+            out: Outbox::new(CONTROL_MAX),
+            turn: 0,
+            config,
+        })
+    }
+
+    /// Whether it is the turn of data although control waits.
+    fn data_first(&mut self) -> bool {
+        let both = self.out.front().is_some() && self.sender.waits();
+        both && turn_of_data(&mut self.turn, self.config.control_weight)
+    }
+}
+
+/// While both wait: so many control packets, then one of data.
+fn turn_of_data(turn: &mut u8, control_weight: u8) -> bool {
+    *turn = if *turn >= control_weight { 0 } else { *turn + 1 };
+    *turn == 0
+}
+
+/// A control packet, and those that wait.
+type Control = crate::outbox::Control<Repr>;
+type Outbox = crate::outbox::Outbox<Control>;
+
+/// Write the header of a packet.
+fn put_header(slot: &mut Packet, header: Repr) {
+    slot.proto = PROTO;
+    slot.put_header(&header.to_bytes());
+}
+
+/// What `Packet::path` is for this EV. Of paths that hosts know to be broken the next that works is
+/// taken.
+fn path(config: &Config, cx: &Cx<'_>, to: HostId, entropy: u16) -> u32 {
+    if config.paths == Paths::Hashed {
+        return u32::from(entropy);
+    }
+    let paths = cx.net.paths(to);
+    let path = u32::from(entropy) % paths;
+    if cx.net.path_up(to, path) {
+        return path;
+    }
+    (path + 1..path + paths).map(|n| n % paths).find(|&n| cx.net.path_up(to, n)).unwrap_or(path)
+}
+
+impl Endpoint for Uet {
+    fn on_submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) -> Submit {
+        self.sender.submit(cx, msg);
+        Submit::Taken
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        let Self { config, sender, receiver, out, .. } = self;
+        // Its switches do not bounce.
+        let bounced = pkt.flags.has(Flags::BOUNCED);
+        let header = Repr::parse(pkt.header());
+        let (Ok(Repr { message, kind }), PROTO, false) = (header, pkt.proto, bounced) else {
+            cx.fx.count(Stat::Rejected);
+            return;
+        };
+        let key = MsgKey { src: pkt.src, id: MsgId(message) };
+        match kind {
+            Kind::Request { entropy, psn, size, len, ack_request, repeated } => {
+                let seq = pkt.span.offset / u64::from(config.payload);
+                if seq as u32 != psn || !describes(config.framing(), pkt, message, seq, len) {
+                    cx.fx.count(Stat::Rejected);
+                    return;
+                }
+                let marked = pkt.flags.has(Flags::CE);
+                let trimmed = pkt.flags.has(Flags::TRIMMED);
+                let trimmed = trimmed.then(|| pkt.flags.has(Flags::LAST_HOP));
+                let request = Request { seq, entropy, size, len, ack_request, repeated, marked };
+                receiver.on_request(cx, pkt, request, trimmed, out);
+            }
+            Kind::Ack { entropy, psn, ack } => sender.on_ack(cx, key, (psn, entropy), &ack),
+            Kind::Nack { entropy, psn, marked, last_hop } => {
+                sender.on_nack(cx, key, (psn, entropy), (marked, last_hop));
+            }
+            Kind::Close => receiver.on_close(cx, key),
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut Cx<'_>, id: TimerId) {
+        let Self { sender, receiver, out, .. } = self;
+        match id {
+            RTO_TIMER => sender.on_timer(cx, out),
+            LINGER_TIMER => receiver.on_linger_timer(cx),
+            _ => {}
+        }
+    }
+
+    fn poll_tx(&mut self, cx: &mut Cx<'_>, port: TxPort, slot: &mut Packet) -> Tx {
+        if !port.opens(self.config.class) {
+            return Tx::Idle;
+        }
+        slot.src = cx.me;
+        slot.class = self.config.class;
+        if self.data_first() && self.sender.poll(cx, slot) {
+            return Tx::Sent;
+        }
+        if let Some(control) = self.out.pop() {
+            let header = control.fill(slot, self.config.control_size);
+            put_header(slot, header);
+            return Tx::Sent;
+        }
+        if self.sender.poll(cx, slot) { Tx::Sent } else { Tx::Idle }
+    }
+
+    fn flow_state(&self, id: MsgId) -> Option<FlowState> {
+        self.sender.state(id)
+    }
+
+    fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        self.sender.cancel(cx, id, &mut self.out);
+    }
+}
