@@ -1,6 +1,7 @@
 //! Ultra Ethernet by the public cases of specs/uet.md#9 that are small, with their limits, and the
 //! same digest for any number of threads.
 
+use metrics::FlowRow;
 use std::path::Path;
 
 use trimline_scenario::{Options, Scenario, Simulated, simulate};
@@ -21,7 +22,7 @@ fn run(traffic: &str, sets: &[&str], threads: u32) -> Simulated {
 /// When the last message is there, us.
 fn tail(simulated: &Simulated, messages: usize) -> f64 {
     let done: Vec<f64> =
-        simulated.flows.iter().filter_map(|row| row.fct()).map(|fct| fct.0 as f64 / 1e6).collect();
+        simulated.flows.iter().filter_map(FlowRow::fct).map(|fct| fct.0 as f64 / 1e6).collect();
     assert_eq!(done.len(), messages);
     done.into_iter().fold(0.0, f64::max)
 }
