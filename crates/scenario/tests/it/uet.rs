@@ -1,9 +1,9 @@
 //! Ultra Ethernet by the public cases of specs/uet.md#9 that are small, with their limits, and the
 //! same digest for any number of threads.
 
-use metrics::FlowRow;
 use std::path::Path;
 
+use metrics::FlowRow;
 use trimline_scenario::{Options, Scenario, Simulated, simulate};
 
 /// Other traffic than the file's, and other settings.
