@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::progress::Bar;
 use crate::table::{number, printable, right};
-use crate::{Ended, args, html, own_program, peak_rss, say, say_json};
+use crate::{Ended, args, html, own_program, peak_rss, say, say_json, warn};
 
 /// One scenario. The keys are part of the command-line contract; `null` is what only a run shows.
 #[derive(Serialize, Deserialize)]
@@ -35,6 +35,10 @@ struct Estimated {
     part_us: f64,
 }
 
+/// From a smaller part of a run than this an estimate may be several times wrong: the errors that
+/// docs/results.md states are those of such parts.
+const PART_MIN: f64 = 0.05;
+
 /// `trimline estimate`. Several scenarios have a process each, so that memory is that of one.
 pub(crate) fn estimate(args: &args::Estimate, progress: args::Progress) -> Ended {
     let all: Vec<Estimated> = match args.files.as_slice() {
@@ -48,6 +52,14 @@ pub(crate) fn estimate(args: &args::Estimate, progress: args::Progress) -> Ended
     let is_whole = |e: &Estimated| e.share == Some(1.0);
     if all.iter().any(is_whole) {
         say("a run of which 100 % were run is not estimated")?;
+    }
+    for small in all.iter().filter(|e| e.share.is_some_and(|share| share < PART_MIN)) {
+        let percent = PART_MIN * 100.0;
+        warn(&format!(
+            "{}: less than {percent} % were run, so this may be several times wrong: a longer --for \
+             says more",
+            small.scenario
+        ));
     }
     Ok(())
 }
