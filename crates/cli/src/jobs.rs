@@ -12,13 +12,17 @@ use study::{About, Engine, JobEnd, Jobs, Options, Outcome, Plan, RunJobs, Seedin
 
 use crate::progress::RunsBar;
 use crate::workers::{self, Workers};
-use crate::{Ended, args, cores, html, own_program, say, say_json, table, tell, warn};
+use crate::{Ended, GOES_ON, args, cores, html, own_program, say, say_json, table, tell, warn};
 
 /// The elements of an array of jobs, at most: what Slurm takes as it comes (`MaxArraySize`).
 const ELEMENTS_MAX: usize = 1000;
 
 /// So many jobs without results are named.
 const NAMED_MAX: usize = 10;
+
+/// Said when jobs are interrupted.
+const GOING_ON: &str =
+    "interrupted: finished jobs stay, unfinished ones are discarded; the same command goes on\n";
 
 /// The jobs of a plan and how they are run.
 pub(crate) struct Batch<'p> {
@@ -105,6 +109,7 @@ impl<'p> Batch<'p> {
         if self.how.collect {
             return self.run_by(seeding, &|numbers| self.found(numbers));
         }
+        let _ = GOES_ON.set(GOING_ON);
         let workers = Workers {
             jobs: &self.jobs,
             args: self.command.clone(),

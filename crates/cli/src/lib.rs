@@ -99,6 +99,8 @@ fn warn(warning: &str) {
 
 /// Set once the command that runs ends by itself when it is interrupted: what is said then.
 static ENDS_ITSELF: OnceLock<&str> = OnceLock::new();
+/// Set once the command that runs has finished jobs to keep: what is said then.
+static GOES_ON: OnceLock<&str> = OnceLock::new();
 /// Whether it has been interrupted.
 static INTERRUPT: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
@@ -113,7 +115,7 @@ fn clear_when_interrupted() {
             return;
         }
         metrics::discard_unfinished();
-        tell("interrupted: what was unfinished is discarded\n");
+        tell(GOES_ON.get().unwrap_or(&"interrupted: what was unfinished is discarded\n"));
         std::process::exit(INTERRUPTED);
     });
     if let Err(error) = ended {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -151,6 +152,31 @@ fn a_sweep_that_is_killed_goes_on_where_it_was() {
     assert_eq!(after.len(), 12);
     assert!(before.iter().all(|(job, at)| after[job] == *at), "no job is run twice");
     assert_eq!(names(&out.join("jobs")), names(&dir.path().join("whole/jobs")));
+}
+
+#[test]
+fn a_sweep_that_is_interrupted_keeps_its_jobs_and_says_how_to_go_on() {
+    let dir = with_sweep();
+    let out = dir.path().join("out");
+    let mut command = command(dir.path(), &["sweep", "x.toml", "--out", "out", "--threads", "1"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut sweep = Started(child);
+    wait_until("two jobs", || finished(&out).len() >= 2);
+    let pid = sweep.0.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let mut said = String::new();
+    sweep.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(sweep.0.wait().unwrap().code(), Some(130), "{said}");
+    assert!(
+        said.contains("finished jobs stay") && said.contains("the same command goes on"),
+        "{said}"
+    );
+    let before = finished(&out).len();
+    assert!((2..12).contains(&before), "{before}");
+
+    let resumed = trimline(dir.path(), &["sweep", "x.toml", "--out", "out"]);
+    let said = format!("12 jobs: {before} finished before, {} run now, 0", 12 - before);
+    assert!(text(&resumed.stderr).contains(&said), "{resumed:?}");
 }
 
 fn names(dir: &Path) -> Vec<String> {
