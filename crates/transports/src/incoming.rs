@@ -1,5 +1,5 @@
 //! The messages that a host receives under a transport that opens their state with any packet
-//! (pFabric, pHost): those that are open, a bounded number from each peer, and what became of the
+//! (pFabric, pHost, Ultra Ethernet): those that are open, a bounded number from each peer, and what became of the
 //! others, for as long as their packets may still come.
 
 use endpoint::{Cx, FailReason, Flags, Framing, MsgKey, Packet, Stat, TimerId};
@@ -70,9 +70,23 @@ impl<M: Message> Incoming<M> {
         self.finished.get(now, &key)
     }
 
-    /// Remember a message that is over for longer: its sender still asks.
-    pub(crate) fn refresh(&mut self, now: Time, key: MsgKey) {
-        self.finished.refresh(now, self.time_wait, &key);
+    /// Whether message `key`, of which a packet has come, is over. If all of it came, its sender has
+    /// not heard so: `again` says it once more, and has the number of its packets.
+    pub(crate) fn answer_if_over(
+        &mut self,
+        cx: &mut Cx<'_>,
+        key: MsgKey,
+        again: impl FnOnce(&mut Cx<'_>, u64),
+    ) -> bool {
+        match self.over(cx.now, key) {
+            Some(Over::Complete(packets)) => {
+                self.finished.refresh(cx.now, self.time_wait, &key);
+                again(cx, packets);
+            }
+            Some(Over::Abandoned) => cx.fx.count(Stat::Rejected),
+            None => return false,
+        }
+        true
     }
 
     /// Open a message that is not open; `None` if its sender has too many.

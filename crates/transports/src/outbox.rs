@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Flags, Packet, Span};
+use endpoint::{Flags, Packet, Span, Tx};
 use units::HostId;
 
 /// Control packets that may wait for the interface where nothing else is said.
@@ -27,6 +27,25 @@ impl<H> Control<H> {
         slot.flags = Flags::CONTROL;
         slot.span = self.span;
         self.header
+    }
+}
+
+impl<H> Outbox<Control<H>> {
+    /// Send what waits first, with `wire_len` bytes and the header that `put` writes; else what
+    /// `other` may have, which says whether it has.
+    pub(crate) fn poll(
+        &mut self,
+        slot: &mut Packet,
+        wire_len: u16,
+        put: impl FnOnce(&mut Packet, H),
+        other: impl FnOnce(&mut Packet) -> bool,
+    ) -> Tx {
+        if let Some(control) = self.pop() {
+            let header = control.fill(slot, wire_len);
+            put(slot, header);
+            return Tx::Sent;
+        }
+        if other(slot) { Tx::Sent } else { Tx::Idle }
     }
 }
 

@@ -20,6 +20,13 @@ pub(crate) struct Slab<T> {
 /// An empty table gives its memory back if it had grown beyond this many places.
 const KEEP: usize = 4;
 
+impl SlotRef {
+    /// Which place of the table, counted from zero.
+    pub(crate) fn index(self) -> u32 {
+        self.index
+    }
+}
+
 impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self::new()
@@ -76,6 +83,12 @@ impl<T> Slab<T> {
             Some((generation, value)) if *generation == at.generation => value.as_mut(),
             _ => None,
         }
+    }
+
+    /// What is in a place, if anything is.
+    pub(crate) fn at(&self, index: u32) -> Option<SlotRef> {
+        let (generation, value) = self.slots.get(index as usize)?;
+        value.as_ref().map(|_| SlotRef { index, generation: *generation })
     }
 
     pub(crate) fn remove(&mut self, at: SlotRef) -> Option<T> {

@@ -12,6 +12,7 @@ pub mod ndp;
 pub mod pfabric;
 pub mod pfc;
 pub mod phost;
+mod plain;
 pub mod rewrite;
 pub mod roce;
 pub mod shim;

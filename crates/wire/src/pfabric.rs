@@ -16,6 +16,8 @@
 
 use thiserror::Error;
 
+use crate::plain::word;
+
 /// IP protocol number, one of the two for experiments (RFC 3692, section 2.1).
 pub const PROTO: u8 = 253;
 /// Bytes of the header.
@@ -109,15 +111,10 @@ impl Repr {
         let Some(bytes) = bytes.first_chunk::<LEN>() else {
             return Err(Error::Short(bytes.len()));
         };
-        let [kind, _, l0, l1, r0, r1, r2, r3, rest @ ..] = *bytes;
+        let [kind, _, l0, l1, r0, r1, r2, r3, ..] = *bytes;
         let len = u16::from_be_bytes([l0, l1]);
         let remaining = u32::from_be_bytes([r0, r1, r2, r3]);
-        let word = |at: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&rest[at..at + 8]);
-            u64::from_be_bytes(word)
-        };
-        let (message, seq, last) = (word(0), word(8), word(16));
+        let (message, seq, last) = (word(bytes, 8), word(bytes, 16), word(bytes, 24));
         let kind = match kind {
             1 => Kind::Data { remaining, seq, size: last, len },
             2 => Kind::Probe { remaining, seq, size: last },
@@ -150,8 +147,10 @@ impl Repr {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::plain::plain_header_tests;
 
     #[test]
     fn data_byte_for_byte() {
@@ -168,15 +167,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
-        let bytes = Repr { message: 7, kind: Kind::End }.to_bytes();
-        assert_eq!(Repr::parse(&bytes[..31]), Err(Error::Short(31)));
-        assert_eq!(Repr::parse(&[0; LEN]), Err(Error::Type(0)));
-        assert_eq!(Repr::parse(&[5; LEN]), Err(Error::Type(5)));
-        assert_eq!(urgency(&bytes[..15]), None);
-    }
-
-    #[test]
     fn a_switch_tells_messages_from_what_answers_them() {
         let of = |kind| urgency(&Repr { message: 7, kind }.to_bytes()).unwrap();
         let probe = of(Kind::Probe { remaining: 9, seq: 1, size: 10 });
@@ -184,6 +174,7 @@ mod tests {
         let ack = of(Kind::Ack { seq: 2, missing: 1 });
         assert_eq!(probe, data);
         assert_eq!(ack, Urgency { remaining: 0, message: 7, forward: false });
+        assert_eq!(urgency(&[1; 15]), None);
     }
 
     fn any_kind() -> impl Strategy<Value = Kind> {
@@ -196,18 +187,5 @@ mod tests {
         })
     }
 
-    proptest! {
-        #[test]
-        fn parse_undoes_to_bytes(message: u64, kind in any_kind()) {
-            let repr = Repr { message, kind };
-            prop_assert_eq!(Repr::parse(&repr.to_bytes()), Ok(repr));
-        }
-
-        #[test]
-        fn random_bytes_never_panic(bytes in proptest::collection::vec(0..8u8, 0..48)) {
-            if let Ok(repr) = Repr::parse(&bytes) {
-                prop_assert_eq!(Repr::parse(&repr.to_bytes()), Ok(repr));
-            }
-        }
-    }
+    plain_header_tests!(any_kind(), [0, 5]);
 }

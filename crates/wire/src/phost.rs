@@ -15,6 +15,8 @@
 
 use thiserror::Error;
 
+use crate::plain::word;
+
 /// IP protocol number, one of the two for experiments (RFC 3692, section 2.1).
 pub const PROTO: u8 = 254;
 /// Bytes of the header.
@@ -87,15 +89,10 @@ impl Repr {
         let Some(bytes) = bytes.first_chunk::<LEN>() else {
             return Err(Error::Short(bytes.len()));
         };
-        let [kind, _, l0, l1, n0, n1, n2, n3, rest @ ..] = *bytes;
+        let [kind, _, l0, l1, n0, n1, n2, n3, ..] = *bytes;
         let len = u16::from_be_bytes([l0, l1]);
         let number = u32::from_be_bytes([n0, n1, n2, n3]);
-        let word = |at: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&rest[at..at + 8]);
-            u64::from_be_bytes(word)
-        };
-        let (message, seq, size) = (word(0), word(8), word(16));
+        let (message, seq, size) = (word(bytes, 8), word(bytes, 16), word(bytes, 24));
         let kind = match kind {
             1 => Kind::Req { size, free: number },
             2 => Kind::Token { number, seq, missing: size },
@@ -130,8 +127,10 @@ impl Repr {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::plain::plain_header_tests;
 
     #[test]
     fn data_byte_for_byte() {
@@ -147,14 +146,6 @@ mod tests {
         assert_eq!(Repr { message: 7, kind }.to_bytes(), expected);
     }
 
-    #[test]
-    fn what_is_no_header_is_refused() {
-        let bytes = Repr { message: 7, kind: Kind::Ack }.to_bytes();
-        assert_eq!(Repr::parse(&bytes[..31]), Err(Error::Short(31)));
-        assert_eq!(Repr::parse(&[0; LEN]), Err(Error::Type(0)));
-        assert_eq!(Repr::parse(&[6; LEN]), Err(Error::Type(6)));
-    }
-
     fn any_kind() -> impl Strategy<Value = Kind> {
         let numbers = (any::<u32>(), any::<u64>(), any::<u64>(), any::<u16>());
         (0..5, numbers).prop_map(|(kind, (number, seq, size, len))| match kind {
@@ -166,18 +157,5 @@ mod tests {
         })
     }
 
-    proptest! {
-        #[test]
-        fn parse_undoes_to_bytes(message: u64, kind in any_kind()) {
-            let repr = Repr { message, kind };
-            prop_assert_eq!(Repr::parse(&repr.to_bytes()), Ok(repr));
-        }
-
-        #[test]
-        fn random_bytes_never_panic(bytes in proptest::collection::vec(0..8u8, 0..48)) {
-            if let Ok(repr) = Repr::parse(&bytes) {
-                prop_assert_eq!(Repr::parse(&repr.to_bytes()), Ok(repr));
-            }
-        }
-    }
+    plain_header_tests!(any_kind(), [0, 6]);
 }

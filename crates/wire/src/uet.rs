@@ -19,6 +19,8 @@
 
 use thiserror::Error;
 
+use crate::plain::word;
+
 /// IP protocol number. It is one of those that IANA has left unassigned.
 pub const PROTO: u8 = 251;
 /// Bytes of the header.
@@ -135,16 +137,11 @@ impl Repr {
         let Some(bytes) = bytes.first_chunk::<LEN>() else {
             return Err(Error::Short(bytes.len()));
         };
-        let word = |at: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[at..at + 8]);
-            u64::from_be_bytes(word)
-        };
         let [kind, bits, e0, e1, p0, p1, p2, p3, ..] = *bytes;
         let has = |flag: u8| bits & flag != 0;
         let entropy = u16::from_be_bytes([e0, e1]);
         let psn = u32::from_be_bytes([p0, p1, p2, p3]);
-        let (message, long, pair, state) = (word(8), word(16), word(24), word(32));
+        let [message, long, pair, state] = [8, 16, 24, 32].map(|at| word(bytes, at));
         let (first, second) = ((pair >> 32) as u32, pair as u32);
         let kind = match kind {
             2 => Kind::Request {
@@ -212,8 +209,10 @@ impl Repr {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::plain::plain_header_tests;
 
     #[test]
     fn an_acknowledgement_byte_for_byte() {
@@ -237,14 +236,6 @@ mod tests {
             0, 0, 0, 0xab, 0xcd, 0xef, 0x11, 0x22,
         ];
         assert_eq!(Repr { message: 7, kind }.to_bytes(), expected);
-    }
-
-    #[test]
-    fn what_is_no_header_is_refused() {
-        let bytes = Repr { message: 7, kind: Kind::Close }.to_bytes();
-        assert_eq!(Repr::parse(&bytes[..39]), Err(Error::Short(39)));
-        assert_eq!(Repr::parse(&[0; LEN]), Err(Error::Type(0)));
-        assert_eq!(Repr::parse(&[7; LEN]), Err(Error::Type(7)));
     }
 
     fn any_ack() -> impl Strategy<Value = Ack> {
@@ -274,18 +265,5 @@ mod tests {
         )
     }
 
-    proptest! {
-        #[test]
-        fn parse_undoes_to_bytes(message: u64, kind in any_kind()) {
-            let repr = Repr { message, kind };
-            prop_assert_eq!(Repr::parse(&repr.to_bytes()), Ok(repr));
-        }
-
-        #[test]
-        fn random_bytes_never_panic(bytes in proptest::collection::vec(0..12u8, 0..56)) {
-            if let Ok(repr) = Repr::parse(&bytes) {
-                prop_assert_eq!(Repr::parse(&repr.to_bytes()), Ok(repr));
-            }
-        }
-    }
+    plain_header_tests!(any_kind(), [0, 7]);
 }

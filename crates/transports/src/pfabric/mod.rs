@@ -124,12 +124,8 @@ impl Endpoint for PFabric {
         }
         slot.src = cx.me;
         slot.class = self.config.class;
-        if let Some(control) = self.out.pop() {
-            let header = control.fill(slot, self.config.control);
-            put_header(slot, header);
-            return Tx::Sent;
-        }
-        if self.sender.poll(cx, slot) { Tx::Sent } else { Tx::Idle }
+        let Self { config, sender, out, .. } = self;
+        out.poll(slot, config.control, put_header, |slot| sender.poll(cx, slot))
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

@@ -7,7 +7,7 @@ use wire::pfabric::{Kind, Repr};
 
 use super::config::Config;
 use super::{Control, Outbox, path};
-use crate::incoming::{Incoming, Message, Over};
+use crate::incoming::{Incoming, Message};
 use crate::received::Received;
 use crate::slab::SlotRef;
 
@@ -122,19 +122,11 @@ impl Receiver {
         (seq, len): (u64, u16),
         out: &mut Outbox,
     ) -> bool {
-        match self.messages.over(cx.now, key) {
-            Some(Over::Complete(packets)) => {
-                self.messages.refresh(cx.now, key);
-                cx.fx.count(Stat::Duplicate);
-                out.push(ack(cx, &self.config, key, (seq, packets, len), cx.now.0));
-                true
-            }
-            Some(Over::Abandoned) => {
-                cx.fx.count(Stat::Rejected);
-                true
-            }
-            None => false,
-        }
+        let config = &self.config;
+        self.messages.answer_if_over(cx, key, |cx, packets| {
+            cx.fx.count(Stat::Duplicate);
+            out.push(ack(cx, config, key, (seq, packets, len), cx.now.0));
+        })
     }
 
     /// The sender has given the message up.

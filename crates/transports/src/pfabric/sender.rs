@@ -1,8 +1,7 @@
 //! The messages that a host sends: of those whose window is open, the one with the least left first
 //! (specs/pfabric.md#3).
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 
 use endpoint::{Cx, FailReason, Flags, Msg, MsgId, MsgKey, Packet, Span, Stat, TimerId};
 use hashbrown::HashMap;
@@ -13,6 +12,7 @@ use wire::pfabric::{Kind, Repr};
 use super::config::Config;
 use super::{Control, Outbox, path, put_header};
 use crate::channels::Channels;
+use crate::deadlines::Deadlines;
 use crate::received::Received;
 use crate::slab::{Slab, SlotRef};
 
@@ -46,8 +46,6 @@ struct Flow {
     probing: bool,
     /// When what is in flight counts as lost.
     due: Time,
-    /// Whether the list of timers has an entry.
-    timed: bool,
     /// When an acknowledgement last came, or the first packet went since nothing was in flight.
     heard: Time,
     /// How long, together, answers were waited for in vain before that. Waiting here for others to
@@ -66,8 +64,8 @@ pub(super) struct Sender {
     by_id: HashMap<MsgId, SlotRef, FxBuildHasher>,
     /// Messages that may send, the least left first.
     ready: BTreeSet<(u64, u64, SlotRef)>,
-    /// When to look at a message: at or before its time, one entry each.
-    timers: BinaryHeap<Reverse<(Time, SlotRef)>>,
+    /// When to look at a message: at or before its time.
+    deadlines: Deadlines,
     channels: Channels,
     started: u64,
 }
@@ -80,7 +78,7 @@ impl Sender {
             flows: Slab::new(),
             by_id: HashMap::default(),
             ready: BTreeSet::new(),
-            timers: BinaryHeap::new(),
+            deadlines: Deadlines::new(),
             channels: Channels::default(),
             started: 0,
         }
@@ -109,7 +107,6 @@ impl Sender {
             timeouts: 0,
             probing: false,
             due: Time::NEVER,
-            timed: false,
             heard: cx.now,
             in_vain: Dur::ZERO,
             departures: 0,
@@ -186,33 +183,26 @@ impl Sender {
     /// Have an entry for the message's time, if it has one.
     fn time(&mut self, cx: &mut Cx<'_>, at: SlotRef) {
         let Some(flow) = self.flows.get_mut(at) else { return };
-        if flow.timed || flow.due == Time::NEVER {
+        if self.deadlines.is_set(at.index()) || flow.due == Time::NEVER {
             return;
         }
-        flow.timed = true;
-        self.timers.push(Reverse((flow.due, at)));
+        self.deadlines.set(at.index(), flow.due);
         self.arm(cx);
     }
 
     fn arm(&self, cx: &mut Cx<'_>) {
-        let due = self.timers.peek().map_or(Time::NEVER, |Reverse((due, _))| *due);
-        cx.fx.arm(self.timer, due);
+        cx.fx.arm(self.timer, self.deadlines.next());
     }
 
     /// The time of some message may have come.
     pub(super) fn on_timer(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
-        while let Some(&Reverse((due, at))) = self.timers.peek() {
-            if due > cx.now {
-                break;
-            }
-            self.timers.pop();
+        while let Some(slot) = self.deadlines.pop(cx.now) {
+            let Some(at) = self.flows.at(slot) else { continue };
             let Some(flow) = self.flows.get_mut(at) else { continue };
-            flow.timed = false;
             if flow.due <= cx.now {
                 self.time_out(cx, at, out);
-            } else if flow.due != Time::NEVER {
-                flow.timed = true;
-                self.timers.push(Reverse((flow.due, at)));
+            } else {
+                self.deadlines.set(slot, flow.due);
             }
         }
         self.arm(cx);
@@ -275,8 +265,8 @@ impl Sender {
             self.ready.remove(&(left, order, at));
         }
         self.by_id.remove(&msg.id);
+        self.deadlines.set(at.index(), Time::NEVER);
         if self.flows.is_empty() {
-            self.timers.clear();
             self.arm(cx);
         }
         if let Some(next) = self.channels.leave(&msg) {

@@ -129,13 +129,10 @@ impl Endpoint for PHost {
             return Tx::Idle;
         }
         slot.src = cx.me;
-        if let Some(control) = self.out.pop() {
-            slot.class = self.config.classes.control;
-            let header = control.fill(slot, self.config.control);
-            put_header(slot, header);
-            return Tx::Sent;
-        }
-        if self.sender.poll(cx, slot) { Tx::Sent } else { Tx::Idle }
+        // Packets with payload have classes of their own.
+        slot.class = self.config.classes.control;
+        let Self { config, sender, out, .. } = self;
+        out.poll(slot, config.control, put_header, |slot| sender.poll(cx, slot))
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

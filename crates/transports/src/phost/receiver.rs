@@ -9,7 +9,7 @@ use wire::phost::Kind;
 
 use super::config::{Config, FREE_MAX, scaled};
 use super::{Control, Outbox, control};
-use crate::incoming::{Incoming, Message, Over};
+use crate::incoming::{Incoming, Message};
 use crate::ndp::paths::ControlPaths;
 use crate::received::{Received, WINDOW_MAX};
 use crate::slab::SlotRef;
@@ -108,13 +108,13 @@ impl Receiver {
         (size, free): (u64, u32),
         out: &mut Outbox,
     ) {
-        if let Some(Over::Complete(_)) = self.messages.over(cx.now, key) {
-            // The ACK was lost.
-            self.messages.refresh(cx.now, key);
-            let paths =
-                ControlPaths::new(self.config.paths, cx.net, key.src, cx.draw.part(key.id.0));
+        let how = self.config.paths;
+        let over = self.messages.answer_if_over(cx, key, |cx, _| {
+            let paths = ControlPaths::new(how, cx.net, key.src, cx.draw.part(key.id.0));
             let path = paths.path(cx.net, cx.now.0);
             out.push(control(key.src, path, key.id, Kind::Ack));
+        });
+        if over {
             return;
         }
         // More than a sender gives itself would keep the link waiting for ever.

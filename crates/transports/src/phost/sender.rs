@@ -1,8 +1,7 @@
 //! The messages that a host sends: each asks for tokens and sends a packet for each that it is
 //! given, of all messages with tokens the one with the fewest packets missing first.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use endpoint::{Cx, FailReason, Msg, MsgId, MsgKey, Packet, Span, Stat, TimerId};
 use hashbrown::HashMap;
@@ -13,6 +12,7 @@ use wire::phost::{Kind, Repr};
 use super::config::Config;
 use super::{Control, Outbox, control, put_header};
 use crate::channels::Channels;
+use crate::deadlines::Deadlines;
 use crate::ndp::paths::ControlPaths;
 use crate::received::Received;
 use crate::slab::{Slab, SlotRef};
@@ -57,8 +57,8 @@ pub(super) struct Sender {
     by_id: HashMap<MsgId, SlotRef, FxBuildHasher>,
     /// Messages with tokens in hand, fewest missing packets first.
     ready: BTreeSet<(u64, u64, SlotRef)>,
-    /// When to see whether a message should repeat its REQ: at or before that time, one entry each.
-    asks: BinaryHeap<Reverse<(Time, SlotRef)>>,
+    /// When to see whether a message should repeat its REQ: at or before that time.
+    asks: Deadlines,
     channels: Channels,
     started: u64,
 }
@@ -71,7 +71,7 @@ impl Sender {
             flows: Slab::new(),
             by_id: HashMap::default(),
             ready: BTreeSet::new(),
-            asks: BinaryHeap::new(),
+            asks: Deadlines::new(),
             channels: Channels::default(),
             started: 0,
         }
@@ -120,13 +120,12 @@ impl Sender {
         let kind = Kind::Req { size: flow.msg.len, free };
         out.push(flow.control(cx, kind));
         let due = cx.now + self.config.request_wait(cx.net);
-        self.asks.push(Reverse((due, at)));
+        self.asks.set(at.index(), due);
         self.arm(cx);
     }
 
     fn arm(&self, cx: &mut Cx<'_>) {
-        let due = self.asks.peek().map_or(Time::NEVER, |Reverse((due, _))| *due);
-        cx.fx.arm(self.timer, due);
+        cx.fx.arm(self.timer, self.asks.next());
     }
 
     /// Have the message where its tokens and its missing packets put it.
@@ -196,15 +195,12 @@ impl Sender {
     /// The time has come to see who has heard nothing.
     pub(super) fn on_timer(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
         let timeout = self.config.request_wait(cx.net);
-        while let Some(&Reverse((due, at))) = self.asks.peek() {
-            if due > cx.now {
-                break;
-            }
-            self.asks.pop();
+        while let Some(slot) = self.asks.pop(cx.now) {
+            let Some(at) = self.flows.at(slot) else { continue };
             let Some(flow) = self.flows.get_mut(at) else { continue };
             let quiet_until = flow.heard.saturating_add(timeout);
             if quiet_until > cx.now {
-                self.asks.push(Reverse((quiet_until, at)));
+                self.asks.set(slot, quiet_until);
             } else if flow.heard.saturating_add(self.config.abort_after) <= cx.now {
                 let key = MsgKey { src: cx.me, id: flow.msg.id };
                 self.end(cx, at, key, FailReason::TimedOut, out);
@@ -248,8 +244,8 @@ impl Sender {
         self.unlist(at);
         let Some(Flow { msg, .. }) = self.flows.remove(at) else { return };
         self.by_id.remove(&msg.id);
+        self.asks.set(at.index(), Time::NEVER);
         if self.flows.is_empty() {
-            self.asks.clear();
             self.arm(cx);
         }
         if let Some(next) = self.channels.leave(&msg) {

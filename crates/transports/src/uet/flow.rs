@@ -77,8 +77,6 @@ pub(super) struct Flow {
     received: u32,
     /// It waits for its turn to send.
     pub(super) listed: bool,
-    /// Whether the list of timers has an entry.
-    pub(super) timed: bool,
     /// When an answer last came, or the first packet went since nothing was in flight.
     heard: Time,
     /// How long, together, answers were waited for in vain before that.
@@ -106,7 +104,6 @@ impl Flow {
             in_flight: 0,
             received: 0,
             listed: false,
-            timed: false,
             heard: cx.now,
             in_vain: Dur::ZERO,
             timeouts: 0,

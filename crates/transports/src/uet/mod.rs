@@ -161,12 +161,8 @@ impl Endpoint for Uet {
         if self.data_first() && self.sender.poll(cx, slot) {
             return Tx::Sent;
         }
-        if let Some(control) = self.out.pop() {
-            let header = control.fill(slot, self.config.control_size);
-            put_header(slot, header);
-            return Tx::Sent;
-        }
-        if self.sender.poll(cx, slot) { Tx::Sent } else { Tx::Idle }
+        let Self { config, sender, out, .. } = self;
+        out.poll(slot, config.control_size, put_header, |slot| sender.poll(cx, slot))
     }
 
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {

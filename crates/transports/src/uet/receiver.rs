@@ -6,7 +6,7 @@ use wire::uet::{Ack, Kind, Repr, UNIT, UNITS};
 
 use super::config::Config;
 use super::{Control, Outbox, path};
-use crate::incoming::{Incoming, Message, Over};
+use crate::incoming::{Incoming, Message};
 use crate::received::Received;
 use crate::slab::SlotRef;
 
@@ -193,29 +193,21 @@ impl Receiver {
         request: &Request,
         out: &mut Outbox,
     ) -> bool {
-        match self.messages.over(cx.now, key) {
-            Some(Over::Complete(packets)) => {
-                self.messages.refresh(cx.now, key);
-                cx.fx.count(Stat::Duplicate);
-                let headers = packets.wrapping_mul(u64::from(self.config.header));
-                let ack = Ack {
-                    repeated: request.repeated,
-                    marked: request.marked,
-                    expected: packets as u32,
-                    bitmap: 0,
-                    base: packets as u32,
-                    received: units(request.size.wrapping_add(headers)),
-                    out_of_order: 0,
-                };
-                out.push(answer(cx, &self.config, key, request, ack));
-                true
-            }
-            Some(Over::Abandoned) => {
-                cx.fx.count(Stat::Rejected);
-                true
-            }
-            None => false,
-        }
+        let config = &self.config;
+        self.messages.answer_if_over(cx, key, |cx, packets| {
+            cx.fx.count(Stat::Duplicate);
+            let headers = packets.wrapping_mul(u64::from(config.header));
+            let ack = Ack {
+                repeated: request.repeated,
+                marked: request.marked,
+                expected: packets as u32,
+                bitmap: 0,
+                base: packets as u32,
+                received: units(request.size.wrapping_add(headers)),
+                out_of_order: 0,
+            };
+            out.push(answer(cx, config, key, request, ack));
+        })
     }
 
     /// The sender has given the message up.

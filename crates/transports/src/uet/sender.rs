@@ -1,8 +1,7 @@
 //! The messages that a host sends: of those whose window is open, one packet each in turn
 //! (specs/uet.md#4.5).
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use endpoint::{Cx, FailReason, Flags, FlowState, Msg, MsgId, MsgKey, Packet, Span, Stat, TimerId};
 use hashbrown::HashMap;
@@ -14,6 +13,7 @@ use super::config::Config;
 use super::flow::{Departure, Flow};
 use super::{Control, Outbox, path, put_header};
 use crate::channels::Channels;
+use crate::deadlines::Deadlines;
 use crate::slab::{Slab, SlotRef};
 
 /// The sending half of a host.
@@ -25,8 +25,8 @@ pub(super) struct Sender {
     by_id: HashMap<MsgId, SlotRef, FxBuildHasher>,
     /// Messages that may send, or could when they were listed.
     ready: VecDeque<SlotRef>,
-    /// When to look at a message: at or before its time, one entry each.
-    timers: BinaryHeap<Reverse<(Time, SlotRef)>>,
+    /// When to look at a message: at or before its time.
+    deadlines: Deadlines,
     channels: Channels,
 }
 
@@ -38,7 +38,7 @@ impl Sender {
             flows: Slab::new(),
             by_id: HashMap::default(),
             ready: VecDeque::new(),
-            timers: BinaryHeap::new(),
+            deadlines: Deadlines::new(),
             channels: Channels::default(),
         }
     }
@@ -112,27 +112,22 @@ impl Sender {
     /// Have the message looked at when its oldest packet in flight is due.
     fn time(&mut self, cx: &mut Cx<'_>, at: SlotRef) {
         let Some(flow) = self.flows.get_mut(at) else { return };
-        if flow.timed || flow.oldest().is_none() {
+        if self.deadlines.is_set(at.index()) || flow.oldest().is_none() {
             return;
         }
-        flow.timed = true;
         let due = cx.now.saturating_add(flow.wait(cx, &self.config));
-        self.timers.push(Reverse((due, at)));
+        self.deadlines.set(at.index(), due);
         self.arm(cx);
     }
 
     fn arm(&self, cx: &mut Cx<'_>) {
-        let due = self.timers.peek().map_or(Time::NEVER, |Reverse((due, _))| *due);
-        cx.fx.arm(self.timer, due);
+        cx.fx.arm(self.timer, self.deadlines.next());
     }
 
     /// The time of some message may have come.
     pub(super) fn on_timer(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
-        while let Some(&Reverse((due, at))) = self.timers.peek() {
-            if due > cx.now {
-                break;
-            }
-            self.timers.pop();
+        while let Some(slot) = self.deadlines.pop(cx.now) {
+            let Some(at) = self.flows.at(slot) else { continue };
             self.look_at(cx, at, out);
         }
         self.arm(cx);
@@ -141,7 +136,6 @@ impl Sender {
     /// What was sent a timeout ago is lost.
     fn look_at(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
-        flow.timed = false;
         let until = Time(cx.now.0.saturating_sub(flow.wait(cx, &self.config).0));
         let (silent, any) = flow.time_out(cx, &self.config, until);
         let id = flow.msg.id;
@@ -153,9 +147,8 @@ impl Sender {
             cx.fx.timeout(Stat::OtherTimeout, id);
         }
         if let Some(oldest) = flow.oldest() {
-            flow.timed = true;
             let due = oldest.saturating_add(flow.wait(cx, &self.config)).max(cx.now);
-            self.timers.push(Reverse((due, at)));
+            self.deadlines.set(at.index(), due);
         }
         self.list(at);
     }
@@ -196,8 +189,8 @@ impl Sender {
         if flow.listed {
             self.ready.retain(|&other| other != at);
         }
+        self.deadlines.set(at.index(), Time::NEVER);
         if self.flows.is_empty() {
-            self.timers.clear();
             self.arm(cx);
         }
         if let Some(next) = self.channels.leave(&flow.msg) {
