@@ -250,7 +250,8 @@ end
 
 -- Ultra Ethernet (crates/wire/src/uet.rs).
 do
-  local TYPES = { [2] = "REQUEST", [8] = "ACK", [10] = "NACK", [11] = "CLOSE" }
+  local TYPES = { [2] = "REQUEST", [8] = "ACK", [10] = "NACK", [11] = "control" }
+  local CONTROL = { [0] = "CLOSE", [1] = "CREDIT", [2] = "REQ" }
   local all = {
     field("type", "Type", 0, 1, TYPES),
     field("message", "Message", 8, 8),
@@ -261,21 +262,27 @@ do
   local last_hop = flag("flags.last_hop", "Trimmed at the last hop", 1, 1, 0x08)
   local entropy = field("entropy", "Entropy value", 2, 2)
   local psn = field("psn", "Packet", 4, 4)
+  local length = field("message_len", "Message length", 16, 8)
+  local target = field("credit_target", "Credit target / 256", 28, 4)
+  local which = field("control", "Control packet", 1, 1, CONTROL)
   local kinds = {
     all = all,
-    [2] = { ask, again, entropy, psn, field("message_len", "Message length", 16, 8),
-      field("payload_len", "Payload length before trimming", 24, 4) },
+    [2] = { ask, again, entropy, psn, length,
+      field("payload_len", "Payload length before trimming", 24, 4), target },
     [8] = { again, marked, entropy, psn, field("bitmap", "Bitmap", 16, 8),
       field("expected", "Next packet expected", 24, 4), field("base", "Base of the bitmap", 28, 4),
       field("received", "Bytes received / 256", 35, 3),
       field("out_of_order", "Packets out of order", 38, 2) },
     [10] = { marked, last_hop, entropy, psn },
-    [11] = {},
+    [11] = { which },
+    CREDIT = { field("credit", "Credit given / 256", 28, 4) },
+    REQ = { length, target },
   }
   register(251, protocol("uet", "Ultra Ethernet", 40, kinds, function(bytes)
-    local kind = number(bytes, 0, 1)
-    local what = (TYPES[kind] or "unknown") .. " of message " .. wide(bytes, 8)
-    return { all, kinds[kind] or {} }, what
+    local kind, which = number(bytes, 0, 1), number(bytes, 1, 1)
+    local name = kind == 11 and CONTROL[which] or TYPES[kind] or "unknown"
+    local more = kind == 11 and kinds[name] or {}
+    return { all, kinds[kind] or {}, more }, name .. " of message " .. wide(bytes, 8)
   end))
 end
 

@@ -310,6 +310,7 @@ mod tests {
             bounce: true,
             marks: None,
             last_hop: None,
+            mark_last_hop: true,
         })
     }
 

@@ -434,6 +434,29 @@ impl Topology {
         apart.map(|(a, b)| self.base_rtt(a, b)).max().unwrap_or(Dur::ZERO)
     }
 
+    /// What hosts can send together, over what the links between one tier of switches and the next
+    /// carry where that is least; 1 at least. A switch's tier is its distance from the nearest host.
+    #[must_use]
+    pub fn oversubscription(&self) -> f64 {
+        let mut tiers: BTreeMap<Node, usize> = BTreeMap::new();
+        let mut edge: Vec<Node> = (0..self.hosts()).map(Node::Host).collect();
+        let mut carried = Vec::new();
+        while !edge.is_empty() {
+            let tier = carried.len();
+            tiers.extend(edge.drain(..).map(|node| (node, tier)));
+            let up = |link: &&Link| {
+                tiers.get(&link.from) == Some(&tier) && !tiers.contains_key(&link.to)
+            };
+            let links: Vec<&Link> = self.links.iter().filter(up).collect();
+            carried.push(links.iter().map(|link| link.rate.0 as f64).sum::<f64>());
+            edge.extend(links.iter().map(|link| link.to));
+        }
+        // From the last tier nothing leads further.
+        carried.pop();
+        let most = carried.first().copied().unwrap_or(0.0);
+        carried.into_iter().map(|rate| most / rate.max(1.0)).fold(1.0, f64::max)
+    }
+
     /// The greatest bandwidth-delay product between two hosts, bytes: the least rate on the best
     /// path, times the base round trip. Hosts are alike if their links are; of each kind the first
     /// and the last are looked at, and in a graph one of each rack.

@@ -408,6 +408,7 @@ mod tests {
             bounce: true,
             marks: None,
             last_hop: None,
+            mark_last_hop: true,
         };
         let tcp = DropTailSpec { capacity: Capacity::Packets(100), ecn_threshold: None };
         let classes = vec![(0, QueueSpec::Ndp(ndp)), (1, QueueSpec::DropTail(tcp))];

@@ -26,7 +26,7 @@ pub struct NdpSpec {
     /// Probability that the arriving packet is trimmed rather than the last one queued (0.5).
     /// From 0 to 1.
     pub trim_arriving: f64,
-    /// Length of a trimmed packet, bytes (64).
+    /// Length of a trimmed packet, bytes (64); 0: what does not fit is lost.
     pub trim_to: u16,
     /// Whether headers that do not fit are returned to their senders (yes).
     pub bounce: bool,
@@ -36,6 +36,8 @@ pub struct NdpSpec {
     /// Whether the port's link leads to a host, and headers that are trimmed here say so; `None`:
     /// they say nothing of the kind (none).
     pub last_hop: Option<bool>,
+    /// Whether ports to hosts mark as others do (yes).
+    pub mark_last_hop: bool,
 }
 
 impl DisciplineSpec for NdpSpec {
@@ -51,7 +53,9 @@ impl DisciplineSpec for NdpSpec {
     }
 
     fn at_last_hop(&self) -> Option<QueueSpec> {
-        self.last_hop.map(|_| Self { last_hop: Some(true), ..*self }.wrap())
+        let marks = self.marks.filter(|_| self.mark_last_hop);
+        let last = Self { marks, last_hop: self.last_hop.map(|_| true), ..*self };
+        (last != *self).then(|| last.wrap())
     }
 
     fn marks_at_departure(&self) -> bool {
@@ -203,6 +207,10 @@ impl Ndp {
     }
 
     fn trim(&mut self, packet: Desc, fate: &mut impl FnMut(Disposition, Desc)) {
+        if self.trim_to == 0 {
+            fate(Disposition::Drop, packet);
+            return;
+        }
         let flags = packet.flags.with(Flags::TRIMMED);
         let header = Desc { len: self.trim_to.min(packet.len), flags, ..packet };
         fate(Disposition::Trim, header);
@@ -306,6 +314,7 @@ mod tests {
         bounce: true,
         marks: None,
         last_hop: None,
+        mark_last_hop: true,
     };
     const TRIM_ARRIVING: u64 = 0;
     const TRIM_TAIL: u64 = u64::MAX;
@@ -381,6 +390,19 @@ mod tests {
         let served: Vec<bool> = (0..66).map(|_| queue.dequeue().unwrap().is_data()).collect();
         for window in served.windows(11) {
             assert_eq!(window.iter().filter(|&&data| data).count(), 1);
+        }
+    }
+
+    /// What Ultra Ethernet has where nothing is trimmed: one of two packets is lost, at random.
+    #[test]
+    fn without_trimming_the_arriving_packet_or_the_last_one_is_lost() {
+        for (random, lost) in [(TRIM_ARRIVING, 9), (TRIM_TAIL, 7)] {
+            let (mut queue, _) = full(NdpSpec { trim_to: 0, ..PAPER });
+            let last = queue.waiting().last().unwrap().handle;
+            let expected = if lost == 9 { 9 } else { last };
+            let fates = arrive(&mut queue, data(9), random);
+            assert_eq!(fates, [(Disposition::Drop, expected)]);
+            assert_eq!(queue.waiting().filter(|p| !p.is_data()).count(), 0);
         }
     }
 

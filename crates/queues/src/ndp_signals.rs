@@ -124,6 +124,7 @@ mod tests {
         bounce: false,
         marks: Some(Ramp { unit: Unit::Packets, min: 2, max: 8, probability: 1.0 }),
         last_hop: Some(false),
+        mark_last_hop: true,
     };
 
     fn data(handle: u32) -> Desc {
@@ -205,6 +206,9 @@ mod tests {
         let crate::QueueSpec::Ndp(last) = last else { panic!("of the same kind") };
         assert_eq!(fates(last), 20);
         assert_eq!(NdpSpec { last_hop: None, ..SPEC }.at_last_hop(), None);
+        let unmarked = NdpSpec { last_hop: None, mark_last_hop: false, ..SPEC }.at_last_hop();
+        let Some(crate::QueueSpec::Ndp(unmarked)) = unmarked else { panic!("of the same kind") };
+        assert_eq!((unmarked.marks, unmarked.last_hop), (None, None));
     }
 
     /// Without anything to tell it decides as the plain queue, packet by packet.

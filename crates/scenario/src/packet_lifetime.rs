@@ -92,6 +92,7 @@ mod tests {
             bounce: true,
             marks: None,
             last_hop: None,
+            mark_last_hop: true,
         });
         let none = &Host::default();
         let bytes = 72_000 + 70 * 64 + 72_000 + 180 * 9064 + 9064;

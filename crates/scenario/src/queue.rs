@@ -276,6 +276,9 @@ keys! { NDP: NdpSpec {
     trim_arriving: f64 [0.0..=1.0],
         "probability that the arriving packet is trimmed, not the last one queued".default("");
     trim_to: Size16 [TRIM_TO], "length of a trimmed packet".default("");
+    trim (get |spec| Some(spec.trim_to > 0),
+          set |spec, trim: bool| if !trim { spec.trim_to = 0 }): bool,
+        "what does not fit is trimmed; otherwise it is lost".default("");
     bounce: bool,
         "a header that does not fit is returned to its sender; otherwise it is dropped".default("");
     flag_last_hop (get |spec| Some(spec.last_hop.is_some()),
@@ -292,6 +295,12 @@ keys! { NDP_MARKS: WrittenRamp {
     ecn_high (max): Capacity, "see `ecn_low`".written().only(NDP_MARKED);
 }}
 
+keys! { NDP_WHERE: NdpSpec {
+    ecn_last_hop (mark_last_hop): bool,
+        "ports to hosts mark, too. Without it receivers' credit has their links to itself (Ultra \
+         Ethernet)".default("").only(NDP_MARKED);
+}}
+
 const NDP_MARKED: &str = "both `ecn_low` and `ecn_high`";
 
 /// The lengths of trimmed packets.
@@ -300,7 +309,8 @@ const TRIM_TO: std::ops::RangeInclusive<Size16> = Size16(64)..=Size16(1_500);
 /// For the reference.
 fn ndp_keys() -> Vec<Section> {
     let usual = section("queue.ndp", NDP, &[], Some(&NDP_PAPER));
-    vec![usual, section("queue.ndp.marks", NDP_MARKS, &[], None)]
+    let place = section("queue.ndp.marks", NDP_WHERE, &[], Some(&NDP_PAPER));
+    vec![usual, section("queue.ndp.marks", NDP_MARKS, &[], None), place]
 }
 
 /// What the paper and its code have (specs/ndp.md#1).
@@ -314,6 +324,7 @@ const NDP_PAPER: NdpSpec = NdpSpec {
     bounce: true,
     marks: None,
     last_hop: None,
+    mark_last_hop: true,
 };
 
 /// `kind = "ndp"`. Defaults are those of the paper and its code (specs/ndp.md#1).
@@ -333,8 +344,10 @@ fn ndp(table: &mut Reader<'_>, transports: &[&Transport], _: &Path) -> Checked<Q
         table.keys(NDP_MARKS, &mut read, None)?;
         let WrittenRamp { min, max, probability } = read;
         spec.marks = Some(checked_ramp(table, ["ecn_low", "ecn_high"], (min, max), probability)?);
+        table.keys(NDP_WHERE, &mut spec, None)?;
     } else {
         table.without(NDP_MARKS, NDP_MARKED);
+        table.without(NDP_WHERE, NDP_MARKED);
     }
     table.complete(&[])?;
     holds_a_packet(table, "capacity", spec.data_capacity, transports)?;

@@ -58,7 +58,7 @@ kinds! { TRANSPORTS: ReadTransport {
                 TIMELY, patched TIMELY, FAST, DCQCN, HPCC or Swift";
     "uet", uet::read, uet::keys,
         "Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC), \
-                and a path for each packet by entropy values (oblivious, bitmap, REPS, mixed)";
+                credit of the receiver (RCCC), or both, and a path for each packet by entropy values (oblivious, bitmap, REPS, mixed)";
     "nic", nic::read, nic::keys,
         "a programmable NIC (nanoTransport, SOSR'21) with NDP, Homa, Homa-Tr, or a P4 \
                 program of your own";
@@ -100,6 +100,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("homa-nano", "`kind = \"nic\"`, `program = \"homa\"`"),
     ("homatr-nano", "`kind = \"nic\"`, `program = \"homa-tr\"`"),
     ("nscc", "`kind = \"uet\"`, `control = \"nscc\"`"),
+    ("rccc", "`kind = \"uet\"`, `control = \"none\"`, `credit = true`"),
     ("reps", "`kind = \"uet\"`, `spray = \"reps\"`"),
     ("p4", "`kind = \"nic\"`, `program` with the path of the file"),
 ];

@@ -60,6 +60,10 @@ impl<M: Message> Incoming<M> {
         self.by_key.get(&key).copied()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
     /// What is in a slot, if it is open.
     pub(crate) fn get_mut(&mut self, at: SlotRef) -> Option<&mut M> {
         self.messages.get_mut(at)

@@ -4,14 +4,14 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 1 | type: 2 REQUEST, 8 ACK, 10 NACK, 11 CLOSE |
-//! | 1 | 1 | flags, see [`flags`] |
+//! | 0 | 1 | type: 2 REQUEST, 8 ACK, 10 NACK, 11 control |
+//! | 1 | 1 | flags, see [`flags`]; control: 0 CLOSE, 1 CREDIT, 2 REQ |
 //! | 2 | 2 | entropy value; ACK, NACK: that of the packet answered |
 //! | 4 | 4 | packet number in the message, modulo 2^32; ACK, NACK: of the packet answered |
 //! | 8 | 8 | message id of the data sender |
-//! | 16 | 8 | REQUEST: length of the message in bytes, all ones if it never ends. ACK: bitmap |
+//! | 16 | 8 | REQUEST, REQ: length of the message in bytes, all ones if it never ends. ACK: bitmap |
 //! | 24 | 4 | REQUEST: payload length before any trimming. ACK: next packet number expected |
-//! | 28 | 4 | ACK: the packet number of the bitmap's lowest bit |
+//! | 28 | 4 | ACK: the packet number of the bitmap's lowest bit. REQUEST, REQ: credit target, CREDIT: credit given, in units of 256 B, modulo 2^32 |
 //! | 32 | 8 | ACK: state of NSCC: zero (24 bits), bytes received in units of 256 B (24), packets out of order (16) |
 //!
 //! All big-endian. The first 24 bits of the state are service time, restore flag and penalty, which
@@ -51,6 +51,9 @@ pub enum Error {
     /// An unknown type.
     #[error("type {0} is no packet of Ultra Ethernet that is known here")]
     Type(u8),
+    /// An unknown control packet.
+    #[error("control packet {0} of Ultra Ethernet is not known here")]
+    Control(u8),
 }
 
 /// What an acknowledgement says beside the packet that it answers.
@@ -89,6 +92,9 @@ pub enum Kind {
         ack_request: bool,
         /// It was sent before.
         repeated: bool,
+        /// The credit that the sender has asked for since the message began, in units of [`UNIT`],
+        /// modulo 2^32; zero where receivers give none.
+        target: u32,
     },
     /// Packets have arrived, packet `psn` as the last of them.
     Ack {
@@ -112,6 +118,18 @@ pub enum Kind {
     },
     /// The sender has given the message up.
     Close,
+    /// The receiver gives credit.
+    Credit {
+        /// All that it has given since the message began, in units of [`UNIT`], modulo 2^32.
+        given: u32,
+    },
+    /// The sender waits for credit (REQ).
+    CreditRequest {
+        /// Length of the message.
+        size: u64,
+        /// As in a packet with payload.
+        target: u32,
+    },
 }
 
 /// A header as values.
@@ -151,6 +169,7 @@ impl Repr {
                 len: first as u16,
                 ack_request: has(flags::ACK_REQUEST),
                 repeated: has(flags::REPEATED),
+                target: second,
             },
             8 => {
                 let ack = Ack {
@@ -168,7 +187,12 @@ impl Repr {
                 let (marked, last_hop) = (has(flags::MARKED), has(flags::LAST_HOP));
                 Kind::Nack { entropy, psn, marked, last_hop }
             }
-            11 => Kind::Close,
+            11 => match bits {
+                0 => Kind::Close,
+                1 => Kind::Credit { given: second },
+                2 => Kind::CreditRequest { size: long, target: second },
+                other => return Err(Error::Control(other)),
+            },
             other => return Err(Error::Type(other)),
         };
         Ok(Self { message, kind })
@@ -178,9 +202,9 @@ impl Repr {
     #[must_use]
     pub fn to_bytes(&self) -> [u8; LEN] {
         let (kind, bits, entropy, psn, words) = match self.kind {
-            Kind::Request { entropy, psn, size, len, ack_request, repeated } => {
+            Kind::Request { entropy, psn, size, len, ack_request, repeated, target } => {
                 let bits = bit(ack_request, flags::ACK_REQUEST) | bit(repeated, flags::REPEATED);
-                (2, bits, entropy, psn, [size, u64::from(len) << 32, 0])
+                (2, bits, entropy, psn, [size, u64::from(len) << 32 | u64::from(target), 0])
             }
             Kind::Ack { entropy, psn, ack } => {
                 let bits = bit(ack.repeated, flags::REPEATED) | bit(ack.marked, flags::MARKED);
@@ -193,6 +217,8 @@ impl Repr {
                 (10, bits, entropy, psn, [0; 3])
             }
             Kind::Close => (11, 0, 0, 0, [0; 3]),
+            Kind::Credit { given } => (11, 1, 0, 0, [0, u64::from(given), 0]),
+            Kind::CreditRequest { size, target } => (11, 2, 0, 0, [size, u64::from(target), 0]),
         };
         let mut bytes = [0; LEN];
         bytes[0] = kind;
@@ -254,15 +280,32 @@ mod tests {
     }
 
     fn any_kind() -> impl Strategy<Value = Kind> {
-        let numbers = (any::<u16>(), any::<u32>(), any::<u64>(), any::<u16>());
-        (0..4, any::<[bool; 2]>(), numbers, any_ack()).prop_map(
-            |(kind, [a, b], (entropy, psn, size, len), ack)| match kind {
-                0 => Kind::Request { entropy, psn, size, len, ack_request: a, repeated: b },
+        let numbers = (any::<u16>(), any::<u32>(), any::<u64>(), any::<u16>(), any::<u32>());
+        (0..6, any::<[bool; 2]>(), numbers, any_ack()).prop_map(
+            |(kind, [a, b], (entropy, psn, size, len, units), ack)| match kind {
+                0 => Kind::Request {
+                    entropy,
+                    psn,
+                    size,
+                    len,
+                    ack_request: a,
+                    repeated: b,
+                    target: units,
+                },
                 1 => Kind::Ack { entropy, psn, ack },
                 2 => Kind::Nack { entropy, psn, marked: a, last_hop: b },
+                3 => Kind::Credit { given: units },
+                4 => Kind::CreditRequest { size, target: units },
                 _ => Kind::Close,
             },
         )
+    }
+
+    #[test]
+    fn an_unknown_control_packet_is_refused() {
+        let mut bytes = Repr { message: 7, kind: Kind::Close }.to_bytes();
+        bytes[1] = 9;
+        assert_eq!(Repr::parse(&bytes), Err(Error::Control(9)));
     }
 
     plain_header_tests!(any_kind(), [0, 7]);

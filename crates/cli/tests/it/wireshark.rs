@@ -272,6 +272,7 @@ fn uet_cases() -> Vec<Case> {
                 len: 4086,
                 ack_request: true,
                 repeated: false,
+                target: 0x5152_5354,
             },
             &with(&[
                 ("type", 2),
@@ -279,6 +280,7 @@ fn uet_cases() -> Vec<Case> {
                 ("flags.repeated", 0),
                 ("message_len", 62_000),
                 ("payload_len", 4086),
+                ("credit_target", 0x5152_5354),
             ]),
         ),
         of(
@@ -298,7 +300,12 @@ fn uet_cases() -> Vec<Case> {
             uet::Kind::Nack { entropy, psn, marked: false, last_hop: true },
             &with(&[("type", 10), ("flags.marked", 0), ("flags.last_hop", 1)]),
         ),
-        of(uet::Kind::Close, &[("type", 11)]),
+        of(uet::Kind::Close, &[("type", 11), ("control", 0)]),
+        of(uet::Kind::Credit { given: 65 }, &[("type", 11), ("control", 1), ("credit", 65)]),
+        of(
+            uet::Kind::CreditRequest { size: 62_000, target: 66 },
+            &[("type", 11), ("control", 2), ("message_len", 62_000), ("credit_target", 66)],
+        ),
     ]
 }
 

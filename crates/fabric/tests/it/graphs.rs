@@ -114,6 +114,7 @@ fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId
         bounce: true,
         marks: None,
         last_hop: None,
+        mark_last_hop: true,
     });
     let config = Config {
         limit: Time(400_000_000),

@@ -22,8 +22,17 @@ keys! { KEYS: Config {
     control_size: Size16 [Size16(40)..=PART_MAX],
         "bytes on the wire of acknowledgements and NACKs";
     control: WindowControl,
-        "how a sender's window follows the network: `nscc` by delay, marks and trimmed packets, or \
-         not at all";
+        "how a sender's window follows the network: `nscc` by delay, marks and trimmed packets, \
+         `constant` not at all; `none`: there is no window, and `credit` has to be on";
+    credit: bool,
+        "receivers give credit (RCCC), at 0.99 of their link's rate; a sender needs credit beside \
+         its window";
+    credit_turn: Size32 [Size32(256)..=Size32(1_000_000)],
+        "what a message is given in its turn, in whole units of 256 B";
+    oversubscription: Or<Derived, f64>,
+        "what hosts can send over what the fabric carries between switches. Above 1, and with \
+         `control = \"none\"`, credit is given at a rate that follows marks and trimming; \
+         `\"derived\"`: from the topology's rates".range("1 to 1000");
     base_rtt: Or<Longest, units::Dur>,
         "the round trip of a full packet on an empty path, from which windows, target delay and \
          timeout follow; `\"longest\"`: on the longest path of the fabric".range("above 0");
@@ -55,7 +64,10 @@ keys! { KEYS: Config {
             .range("at least `abort_after`");
 }}
 
-choices!(WindowControl, "nscc" => WindowControl::Nscc, "constant" => WindowControl::Constant);
+choices!(WindowControl,
+    "nscc" => WindowControl::Nscc,
+    "constant" => WindowControl::Constant,
+    "none" => WindowControl::None);
 choices!(Rule,
     "oblivious" => Rule::Oblivious,
     "bitmap" => Rule::Bitmap,
@@ -75,6 +87,8 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     let network = network(&config, around);
     config.base_rtt = Some(network.rtt);
     config.rto = Some(config.rto.unwrap_or_else(|| network.rto()));
+    let ratio = || around.topology.oversubscription();
+    config.oversubscription = Some(config.oversubscription.unwrap_or_else(ratio));
     (config.paths, config.entropies) = paths(around.mode, config.entropies);
     let most = uet::Derived::new(&network).max_window;
     let mtu = u64::from(config.mtu());
@@ -83,7 +97,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
         mtu: config.mtu().max(config.control_size),
         classes: vec![config.class],
         first_window: first / mtu * u64::from(config.payload),
-        window_grows: first < most && config.control != WindowControl::Constant,
+        window_grows: first < most && config.control == WindowControl::Nscc,
         timers: config.rto.map(|rto| ("rto", Wait::Time(rto))).into_iter().collect(),
         sprays: true,
         life_max: Some(config.life_max()),

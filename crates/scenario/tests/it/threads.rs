@@ -202,6 +202,7 @@ impl Signals {
                 bounce: true,
                 marks: None,
                 last_hop: None,
+                mark_last_hop: true,
             }),
             false => QueueSpec::DropTail(DropTailSpec {
                 capacity: Capacity::Packets(dice.pick(&[3, 20])),

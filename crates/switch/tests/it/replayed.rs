@@ -66,6 +66,7 @@ pub(crate) const NDP: NdpSpec = NdpSpec {
     bounce: true,
     marks: None,
     last_hop: None,
+    mark_last_hop: true,
 };
 
 pub(crate) fn ndp() -> QueueSpec {

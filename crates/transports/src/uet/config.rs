@@ -14,6 +14,8 @@ pub enum WindowControl {
     Nscc,
     /// Not at all: it stays as it begins.
     Constant,
+    /// There is none: the receiver's credit alone decides.
+    None,
 }
 
 /// What the EV of a packet is to the network.
@@ -37,6 +39,13 @@ pub struct Config {
     pub control_size: u16,
     /// How the window follows the network. U: NSCC.
     pub control: WindowControl,
+    /// Whether receivers give credit (RCCC), beside the window or in its place. U: no.
+    pub credit: bool,
+    /// What a message is given in its turn, bytes. U: 16384.
+    pub credit_turn: u32,
+    /// What hosts can send over what the fabric carries between them; `None`: not known. Above 1 and
+    /// without a window, credit is given at a rate that follows marks and trimming.
+    pub oversubscription: Option<f64>,
     /// The round trip of a full packet on the longest empty path, from which windows, target and
     /// timeout follow; `None`: that to each destination.
     pub base_rtt: Option<Dur>,
@@ -71,6 +80,8 @@ pub struct Config {
 const RTO_BASE: Dur = Dur::from_us(15);
 /// So many queues on the way there and back.
 const RTO_QUEUES: u64 = 6;
+/// A fabric carries so little of what hosts can send at worst. Ours.
+const OVERSUBSCRIPTION_MAX: f64 = 1000.0;
 /// It doubles so often at most. Ours.
 const BACKOFF_MAX: u32 = 4;
 
@@ -83,6 +94,9 @@ impl Config {
             header: 64,
             control_size: 64,
             control: WindowControl::Nscc,
+            credit: false,
+            credit_turn: 16_384,
+            oversubscription: None,
             base_rtt: None,
             initial_window: None,
             rto: None,
@@ -115,6 +129,7 @@ impl Config {
             ("initial_window", self.initial_window.map_or(1, |bytes| bytes.0)),
             ("rto", self.rto.map_or(1, |time| time.0)),
             ("sack_threshold", u64::from(self.sack_threshold)),
+            ("credit_turn", u64::from(self.credit_turn)),
             ("control_weight", u64::from(self.control_weight)),
             ("abort_after", self.abort_after.0),
         ];
@@ -126,6 +141,17 @@ impl Config {
                 "Ultra Ethernet: entropies {entropies} must be a power of two, at most {VALUES_MAX}"
             );
             return Err(ConfigError::new(["entropies"], what));
+        }
+        if self.control == WindowControl::None && !self.credit {
+            let what = "Ultra Ethernet: without a window (control none) receivers must give credit";
+            return Err(ConfigError::new(["control", "credit"], what));
+        }
+        let ratio = self.oversubscription.unwrap_or(1.0);
+        if !(1.0..=OVERSUBSCRIPTION_MAX).contains(&ratio) {
+            let what = format!(
+                "Ultra Ethernet: oversubscription {ratio} must be from 1 to {OVERSUBSCRIPTION_MAX}"
+            );
+            return Err(ConfigError::new(["oversubscription"], what));
         }
         if self.class > 7 {
             return Err(ConfigError::new(["class"], "Ultra Ethernet: class must be from 0 to 7"));

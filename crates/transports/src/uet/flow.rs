@@ -3,12 +3,13 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Msg};
+use endpoint::{Cx, FlowState, Msg};
 use units::{Dur, Time};
 use wire::uet::{Ack, UNIT, UNITS};
 
 use super::config::{Config, Network};
-use super::nscc::{Answer, Nscc};
+use super::credit::{Credit, Demand};
+use super::nscc::{Answer, Derived, Nscc};
 use crate::entropy::{Entropy, Feedback};
 use crate::received::unwrap_index;
 
@@ -18,6 +19,10 @@ const REACH: u64 = 4096;
 /// A packet that has been sent so often is not sent again before its timeout. Ours: where headers
 /// alone fill a link, and go first, nothing else would ever get through.
 const COPIES_MAX: u8 = 128;
+
+/// A message that has nothing in flight asks for credit after so many timeouts without any. Ours:
+/// what receivers give may be lost, too, and among a thousand messages a turn takes long.
+const TURN: u64 = 16;
 
 /// What is known of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +53,7 @@ pub(super) struct Departure {
     pub(super) entropy: u16,
     pub(super) ack_request: bool,
     pub(super) repeated: bool,
+    pub(super) target: u32,
 }
 
 /// One message at its sender.
@@ -57,6 +63,8 @@ pub(super) struct Flow {
     packets: u64,
     network: Network,
     nscc: Nscc,
+    /// Where receivers give any.
+    credit: Option<Credit>,
     entropy: Entropy,
     /// All packets below have arrived.
     base: u64,
@@ -70,6 +78,13 @@ pub(super) struct Flow {
     /// Packets in the order in which they were sent. Of an older copy, or of one that has been
     /// answered, nothing is expected any more.
     order: VecDeque<(Time, u64)>,
+    /// Bytes on the wire that have not been sent, and of the packets that wait for retransmission.
+    backlog: u64,
+    resend_bytes: u64,
+    /// When it last asked for credit, if no answer has come.
+    asked: Option<Time>,
+    /// Since when it has waited for credit.
+    starved: Option<Time>,
     /// Bytes on the wire that were sent and neither counted by the receiver nor refused nor lost.
     /// The receiver's count is rounded up, so that it can be a little less than nothing.
     in_flight: i64,
@@ -89,11 +104,15 @@ impl Flow {
     pub(super) fn new(cx: &Cx<'_>, config: &Config, msg: Msg) -> Self {
         let network = config.network(cx, msg.dst);
         let draw = cx.draw.part(u64::from(msg.dst.0)).part(msg.id.0);
+        let packets = config.framing().packets(msg.len);
+        let headers = packets.saturating_mul(u64::from(config.header));
+        let most = Derived::new(&network).max_window;
         Self {
             msg,
-            packets: config.framing().packets(msg.len),
+            packets,
             network,
             nscc: Nscc::new(cx.now, config.control, network, config.initial_window),
+            credit: config.credit.then(|| Credit::new(most)),
             entropy: Entropy::new(config.spray, config.entropies, draw),
             base: 0,
             records: VecDeque::new(),
@@ -101,6 +120,10 @@ impl Flow {
             resend_from: 0,
             outstanding: 0,
             order: VecDeque::new(),
+            backlog: msg.len.saturating_add(headers),
+            resend_bytes: 0,
+            asked: None,
+            starved: None,
             in_flight: 0,
             received: 0,
             listed: false,
@@ -115,9 +138,15 @@ impl Flow {
         config.wait(cx, &self.network, self.timeouts)
     }
 
-    /// Bytes that may be in flight, and that are.
-    pub(super) fn window(&self) -> (u64, u64) {
-        (self.nscc.window(), u64::try_from(self.in_flight).unwrap_or(0))
+    /// What it may send, and what of it is in flight.
+    pub(super) fn state(&self) -> FlowState {
+        let bytes = |bytes: i64| u64::try_from(bytes).unwrap_or(0);
+        FlowState {
+            window: self.nscc.some_window(),
+            in_flight: Some(bytes(self.in_flight)),
+            credit: self.credit.as_ref().map(|credit| bytes(credit.left())),
+            ..FlowState::default()
+        }
     }
 
     /// All of it has arrived.
@@ -156,10 +185,15 @@ impl Flow {
         self.in_flight.saturating_add(i64::from(size)) <= self.nscc.window() as i64
     }
 
+    /// Whether credit, where it is given, permits to send.
+    fn has_credit(&self) -> bool {
+        self.credit.as_ref().is_none_or(|credit| credit.left() > 0)
+    }
+
     /// The packet that may be sent now.
     fn sendable(&mut self, config: &Config) -> Option<u64> {
         let seq = self.next()?;
-        self.fits(self.size(config, seq)).then_some(seq)
+        (self.has_credit() && self.fits(self.size(config, seq))).then_some(seq)
     }
 
     /// Whether something may be sent now.
@@ -167,8 +201,9 @@ impl Flow {
         self.sendable(config).is_some()
     }
 
-    /// Send the next packet, if it may be sent.
-    pub(super) fn send(&mut self, cx: &Cx<'_>, config: &Config) -> Option<Departure> {
+    /// Send the next packet, if it may be sent. So many messages of this host, with this one, wait
+    /// for their turn.
+    pub(super) fn send(&mut self, cx: &Cx<'_>, config: &Config, turns: u64) -> Option<Departure> {
         let seq = self.sendable(config)?;
         let size = self.size(config, seq);
         let entropy = self.entropy.choose();
@@ -176,10 +211,12 @@ impl Flow {
         let repeated = seq < sent;
         if repeated {
             self.resends -= 1;
+            self.resend_bytes -= u64::from(size);
             let record = self.record(seq)?;
             let copies = record.copies.saturating_add(1);
             *record = Record { at, entropy, copies, fate: Fate::InFlight };
         } else {
+            self.backlog = self.backlog.saturating_sub(u64::from(size));
             self.records.push_back(Record { at, entropy, copies: 1, fate: Fate::InFlight });
         }
         if self.outstanding == 0 {
@@ -190,9 +227,41 @@ impl Flow {
         self.in_flight = self.in_flight.saturating_add(i64::from(size));
         let window = self.nscc.window() as i64;
         let full = self.in_flight.saturating_add(i64::from(size)) >= window;
-        let ack_request = repeated || seq + 1 == self.packets || full;
+        let target = self.spend(cx, config, size, turns);
+        let exhausted = full || !self.has_credit();
+        let ack_request = repeated || seq + 1 == self.packets || exhausted;
         let len = config.framing().payload_of(seq, self.msg.len);
-        Some(Departure { seq, len, entropy, ack_request, repeated })
+        Some(Departure { seq, len, entropy, ack_request, repeated, target })
+    }
+
+    /// A packet of `size` bytes takes credit. What the message asks for with it.
+    fn spend(&mut self, cx: &Cx<'_>, config: &Config, size: u16, turns: u64) -> u32 {
+        let Some(credit) = &mut self.credit else { return 0 };
+        credit.spend(size);
+        let (backlog, resends) = (self.backlog, self.resend_bytes);
+        let (window, mtu) = (self.nscc.some_window(), u64::from(config.mtu()));
+        let target = credit.ask(Demand { backlog, resends, window, mtu, turns });
+        self.await_credit(cx.now);
+        target
+    }
+
+    /// Know since when it waits for credit, if it does.
+    fn await_credit(&mut self, now: Time) {
+        let unsent = self.resends > 0 || self.sent() < self.packets;
+        let waits = unsent && !self.has_credit();
+        self.starved = if waits { self.starved.or(Some(now)) } else { None };
+        if !waits {
+            self.asked = None;
+        }
+    }
+
+    /// The receiver has given so much credit in all.
+    pub(super) fn on_credit(&mut self, now: Time, given: u32) {
+        self.hear(now);
+        let Some(credit) = &mut self.credit else { return };
+        credit.give(given);
+        self.asked = None;
+        self.await_credit(now);
     }
 
     /// The answer to packet `psn`, if it says what can be: that sent packets have arrived.
@@ -228,6 +297,7 @@ impl Flow {
         self.entropy.feedback(cx.now, entropy, what);
         let (marked, in_flight) = (ack.marked, self.in_flight);
         self.nscc.on_ack(Answer { now: cx.now, newly, in_flight, marked, rtt });
+        self.await_credit(cx.now);
         true
     }
 
@@ -248,12 +318,17 @@ impl Flow {
         self.hear(cx.now);
         let waits =
             |record: &&mut Record| record.fate == Fate::InFlight && record.copies < COPIES_MAX;
-        let Some(record) = self.record(seq).filter(waits) else { return true };
+        let Some(record) = self.record(seq).filter(waits) else {
+            self.await_credit(cx.now);
+            return true;
+        };
         let rtt = Some(cx.rx_at.since(record.at));
         let size = self.size(config, seq);
         let answer = Answer { now: cx.now, newly: 0, in_flight: self.in_flight, marked, rtt };
-        self.nscc.on_nack(answer, u64::from(size));
+        let spare = last_hop && self.credit.is_some();
+        self.nscc.on_nack(answer, u64::from(size), spare);
         self.miss(config, seq);
+        self.await_credit(cx.now);
         // Another path would have led over the same last hop.
         let what = match (last_hop, marked) {
             (false, _) => Feedback::Trimmed,
@@ -267,6 +342,13 @@ impl Flow {
     fn hear(&mut self, now: Time) {
         self.heard = now;
         self.in_vain = Dur::ZERO;
+        self.end_speculation();
+    }
+
+    fn end_speculation(&mut self) {
+        if let Some(credit) = &mut self.credit {
+            credit.end_speculation();
+        }
     }
 
     /// The round trip of packet `seq`, if it is certain which copy was answered.
@@ -297,6 +379,7 @@ impl Flow {
                 // It was taken out of flight before the receiver counted it.
                 self.resends -= 1;
                 let size = self.size(config, seq);
+                self.resend_bytes -= u64::from(size);
                 self.in_flight = self.in_flight.saturating_add(i64::from(size));
             }
             Fate::Arrived => {}
@@ -310,6 +393,7 @@ impl Flow {
         record.fate = Fate::Resend;
         self.outstanding -= 1;
         self.resends += 1;
+        self.resend_bytes += u64::from(size);
         self.resend_from = if self.resends == 1 { seq } else { self.resend_from.min(seq) };
         self.in_flight = self.in_flight.saturating_sub(i64::from(size));
     }
@@ -321,8 +405,18 @@ impl Flow {
         }
     }
 
+    /// When it has to be looked at, if nothing is heard.
+    pub(super) fn due(&mut self, cx: &Cx<'_>, config: &Config) -> Option<Time> {
+        let wait = self.wait(cx, config);
+        let oldest = [self.oldest(), self.asked].into_iter().flatten().min();
+        match (oldest, self.starved) {
+            (Some(oldest), _) => Some(oldest.saturating_add(wait)),
+            (None, starved) => starved.map(|since| since.saturating_add(wait * TURN)),
+        }
+    }
+
     /// When the oldest packet in flight was sent.
-    pub(super) fn oldest(&mut self) -> Option<Time> {
+    fn oldest(&mut self) -> Option<Time> {
         while let Some(&(at, seq)) = self.order.front() {
             let record = self.record(seq);
             if record.is_some_and(|record| record.fate == Fate::InFlight && record.at == at) {
@@ -333,19 +427,27 @@ impl Flow {
         None
     }
 
-    /// Packets sent at `until` or before are lost. How long nothing has been heard, and whether
-    /// there were any.
-    pub(super) fn time_out(&mut self, cx: &Cx<'_>, config: &Config, until: Time) -> (Dur, bool) {
-        let mut any = false;
+    /// It is due. How long nothing has been heard, and whether anything was lost.
+    pub(super) fn time_out(&mut self, cx: &Cx<'_>, config: &Config) -> (Dur, bool) {
+        let wait = self.wait(cx, config);
+        let until = Time(cx.now.0.saturating_sub(wait.0));
+        let idle = self.outstanding == 0 && self.asked.is_none();
+        let turn_over = |since: Time| since.saturating_add(wait * TURN) <= cx.now;
+        let mut any =
+            self.asked.is_some_and(|at| at <= until) || idle && self.starved.is_some_and(turn_over);
         while self.oldest().is_some_and(|at| at <= until) {
             let Some((_, seq)) = self.order.pop_front() else { break };
             let entropy = self.record(seq).map_or(0, |record| record.entropy);
             self.entropy.feedback(cx.now, entropy, Feedback::Lost);
             let size = self.size(config, seq);
             self.nscc.on_loss(u64::from(size));
+            if self.resends > 0 {
+                self.end_speculation();
+            }
             self.miss(config, seq);
             any = true;
         }
+        self.await_credit(cx.now);
         self.timeouts += u32::from(any);
         let silent = self.in_vain + cx.now.since(self.heard);
         if self.outstanding == 0 {
@@ -353,6 +455,17 @@ impl Flow {
             self.heard = cx.now;
         }
         (silent, any)
+    }
+
+    /// After a timeout: what to ask for, if credit is waited for. At most once in a round trip.
+    pub(super) fn ask(&mut self, cx: &Cx<'_>, config: &Config) -> Option<u32> {
+        let (now, wait) = (cx.now, self.wait(cx, config));
+        let lately = self.asked.is_some_and(|at| now.since(at) < self.network.rtt.min(wait));
+        if self.starved.is_none() || lately {
+            return None;
+        }
+        self.asked = Some(now);
+        self.credit.as_ref().map(Credit::target)
     }
 
     /// specs/uet.md#U1,U3, and that counts are right. Bytes of the packets in flight.
@@ -367,7 +480,8 @@ impl Flow {
             bytes += i64::from(self.size(config, seq));
         }
         let most = self.network.bdp() * 3 / 2;
-        assert!((u64::from(config.mtu())..=most).contains(&self.nscc.window()));
+        let bounds = u64::from(config.mtu())..=most;
+        assert!(self.nscc.some_window().is_none_or(|window| bounds.contains(&window)));
         bytes
     }
 }

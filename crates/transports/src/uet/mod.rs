@@ -1,30 +1,35 @@
-//! Ultra Ethernet: a window at the sender, over switches that trim and mark, and a path for each
-//! packet.
+//! Ultra Ethernet: a window at the sender, credit of the receiver, or both, over switches that trim
+//! and mark, and a path for each packet.
 //!
-//! Ultra Ethernet Specification 1.0, 2025, section 3.6: NSCC, the sender's congestion control, and
-//! spraying by entropy values, by specs/uet.md. Rules and constants are those of the public
-//! simulator. Departures are listed in `uet.deviations.toml`. Receiver credit is not here.
+//! Ultra Ethernet Specification 1.0, 2025, section 3.6: NSCC, the sender's congestion control, RCCC,
+//! the receiver's, and spraying by entropy values, by specs/uet.md. Rules and constants are those of
+//! the public simulator. Departures are listed in `uet.deviations.toml`.
 //!
 //! A message is a connection of its own. It begins with a window of one and a half bandwidth-delay
 //! products (`nscc`), and each of its packets takes the path of an entropy value
 //! (`crate::entropy`).
 //! The receiver counts bytes and acknowledges several packets at once, marked ones by themselves,
-//! and answers each trimmed packet with a NACK (`receiver`). What is lost without a word is found
+//! and answers each trimmed packet with a NACK (`receiver`). Where it gives credit, one pacer for the
+//! host does (`pacer`), and a sender needs credit as well (`credit`). What is lost without a word is found
 //! by a timer (`flow`).
 //!
 //! Messages of one non-zero channel are serialised by the sender: the next starts when the one
 //! before has been acknowledged.
 
 mod config;
+mod credit;
 mod flow;
 mod nscc;
+mod oversubscription;
+mod pacer;
 mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
 
 use endpoint::{
-    Cx, Endpoint, Flags, FlowState, Msg, MsgId, MsgKey, Packet, Stat, Submit, TimerId, Tx, TxPort,
+    Cx, Endpoint, Flags, FlowState, Msg, MsgId, MsgKey, Packet, Span, Stat, Submit, TimerId, Tx,
+    TxPort,
 };
 use units::HostId;
 use wire::uet::{Kind, PROTO, Repr};
@@ -41,6 +46,8 @@ use sender::Sender;
 
 const RTO_TIMER: TimerId = TimerId(0);
 const LINGER_TIMER: TimerId = TimerId(1);
+const CREDIT_TIMER: TimerId = TimerId(2);
+const OVERSUBSCRIPTION_TIMER: TimerId = TimerId(3);
 
 /// Ultra Ethernet on one host.
 #[derive(Debug)]
@@ -62,7 +69,7 @@ impl Uet {
         config.check()?;
         Ok(Self {
             sender: Sender::new(config, RTO_TIMER),
-            receiver: Receiver::new(config, LINGER_TIMER),
+            receiver: Receiver::new(config),
             out: Outbox::new(CONTROL_MAX),
             turn: 0,
             config,
@@ -90,6 +97,13 @@ type Outbox = crate::outbox::Outbox<Control>;
 fn put_header(slot: &mut Packet, header: Repr) {
     slot.proto = PROTO;
     slot.put_header(&header.to_bytes());
+}
+
+/// What tells host `to` of message `id`, on a path of the message's own.
+fn control(cx: &Cx<'_>, config: &Config, to: HostId, id: MsgId, kind: Kind) -> Control {
+    let path = path(config, cx, to, id.0 as u16);
+    let span = Span { msg: id, offset: 0, len: 0 };
+    Control { to, path, span, header: Repr { message: id.0, kind } }
 }
 
 /// What `Packet::path` is for this EV. Of paths that hosts know to be broken the next that works is
@@ -123,7 +137,7 @@ impl Endpoint for Uet {
         };
         let key = MsgKey { src: pkt.src, id: MsgId(message) };
         match kind {
-            Kind::Request { entropy, psn, size, len, ack_request, repeated } => {
+            Kind::Request { entropy, psn, size, len, ack_request, repeated, target } => {
                 let seq = pkt.span.offset / u64::from(config.payload);
                 if seq as u32 != psn || !describes(config.framing(), pkt, message, seq, len) {
                     cx.fx.count(Stat::Rejected);
@@ -132,7 +146,8 @@ impl Endpoint for Uet {
                 let marked = pkt.flags.has(Flags::CE);
                 let trimmed = pkt.flags.has(Flags::TRIMMED);
                 let trimmed = trimmed.then(|| pkt.flags.has(Flags::LAST_HOP));
-                let request = Request { seq, entropy, size, len, ack_request, repeated, marked };
+                let request =
+                    Request { seq, entropy, size, len, ack_request, repeated, marked, target };
                 receiver.on_request(cx, pkt, request, trimmed, out);
             }
             Kind::Ack { entropy, psn, ack } => sender.on_ack(cx, key, (psn, entropy), &ack),
@@ -140,6 +155,10 @@ impl Endpoint for Uet {
                 sender.on_nack(cx, key, (psn, entropy), (marked, last_hop));
             }
             Kind::Close => receiver.on_close(cx, key),
+            Kind::Credit { given } => sender.on_credit(cx, key, given),
+            Kind::CreditRequest { size, target } => {
+                receiver.on_credit_request(cx, key, (size, target), out);
+            }
         }
     }
 
@@ -148,6 +167,8 @@ impl Endpoint for Uet {
         match id {
             RTO_TIMER => sender.on_timer(cx, out),
             LINGER_TIMER => receiver.on_linger_timer(cx),
+            CREDIT_TIMER => receiver.give_credit(cx, out),
+            OVERSUBSCRIPTION_TIMER => receiver.on_oversubscription_timer(cx),
             _ => {}
         }
     }

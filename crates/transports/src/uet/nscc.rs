@@ -16,6 +16,8 @@ const DECREASE_MAX: f64 = 0.5;
 const DELAY_GAIN: f64 = 0.0125;
 /// Below this delay a window may grow fast.
 const NO_DELAY: Dur = Dur::from_us(1);
+/// Where there is none, all fits.
+const NO_WINDOW: u64 = i64::MAX as u64;
 /// Less than the greatest window, shifted by this, achieved in a period is next to nothing.
 const QA_GATE: u32 = 3;
 
@@ -132,7 +134,10 @@ impl Nscc {
             derived,
             network,
             network_rtt: network.rtt,
-            window: first.map_or(max_window, |first| first.0.clamp(min_window, max_window)),
+            window: match control {
+                WindowControl::None => NO_WINDOW,
+                _ => first.map_or(max_window, |first| first.0.clamp(min_window, max_window)),
+            },
             max_window,
             average_delay: 0.0,
             inc: 0.0,
@@ -154,6 +159,11 @@ impl Nscc {
         self.window
     }
 
+    /// The same, if there is a window at all.
+    pub(super) fn some_window(&self) -> Option<u64> {
+        (self.control != WindowControl::None).then_some(self.window)
+    }
+
     /// Something has arrived.
     pub(super) fn on_ack(&mut self, answer: Answer) {
         let Answer { newly, rtt, marked, .. } = answer;
@@ -169,7 +179,7 @@ impl Nscc {
             }
             None => self.average_delay,
         };
-        if self.control == WindowControl::Constant || self.quick_adapt(answer, delay) {
+        if self.control != WindowControl::Nscc || self.quick_adapt(answer, delay) {
             return;
         }
         let target = self.derived.target.0 as f64;
@@ -187,15 +197,18 @@ impl Nscc {
         self.bound();
     }
 
-    /// A packet of `size` bytes was trimmed.
-    pub(super) fn on_nack(&mut self, answer: Answer, size: u64) {
+    /// A packet of `size` bytes was trimmed. `spare`: where credit takes care of it, which is not
+    /// cut off the window.
+    pub(super) fn on_nack(&mut self, answer: Answer, size: u64, spare: bool) {
         if let Some(rtt) = answer.rtt {
             self.lower_base(rtt);
         }
         self.bytes_ignored = self.bytes_ignored.saturating_add(size);
         self.average(self.network_rtt.0 as f64, true);
         self.trigger = true;
-        if self.control == WindowControl::Nscc && !self.quick_adapt(answer, 0.0) {
+        // Trimming says what a mark would.
+        let answer = Answer { marked: true, ..answer };
+        if self.control == WindowControl::Nscc && !self.quick_adapt(answer, 0.0) && !spare {
             self.window = self.window.saturating_sub(size);
         }
         self.bound();
@@ -292,7 +305,7 @@ impl Nscc {
 
     /// specs/uet.md#U1.
     fn bound(&mut self) {
-        if self.control == WindowControl::Constant {
+        if self.control != WindowControl::Nscc {
             return;
         }
         self.window = self.window.clamp(self.derived.min_window, self.max_window);
@@ -402,15 +415,15 @@ mod tests {
         nscc.on_ack(answer(1, 4_150, true, Dur::from_us(20)));
         assert_eq!(nscc.period_end, Some(at(1) + Dur(14_022_720 + 10_517_040)));
         nscc.on_ack(answer(20, 12_450, true, Dur::from_us(20)));
-        nscc.on_nack(answer(30, 0, false, Dur::ZERO), 4_150);
+        nscc.on_nack(answer(30, 0, false, Dur::ZERO), 4_150, false);
         assert_eq!(nscc.window, 12_450);
         assert_eq!((nscc.bytes_to_ignore, nscc.bytes_ignored), (50_000, 0));
         for _ in 0..11 {
-            nscc.on_nack(answer(31, 0, true, Dur::ZERO), 4_150);
+            nscc.on_nack(answer(31, 0, true, Dur::ZERO), 4_150, false);
             assert_eq!(nscc.window, 12_450, "these were in flight");
         }
-        nscc.on_nack(answer(32, 0, true, Dur::ZERO), 4_150);
-        nscc.on_nack(answer(33, 0, true, Dur::ZERO), 4_150);
+        nscc.on_nack(answer(32, 0, true, Dur::ZERO), 4_150, false);
+        nscc.on_nack(answer(33, 0, true, Dur::ZERO), 4_150, false);
         assert_eq!(nscc.window, 4_150 + 4_150);
     }
 
@@ -419,7 +432,7 @@ mod tests {
         let mut nscc = Nscc::new(at(0), WindowControl::Constant, worked(), Some(Bytes(50_000)));
         for us in 1..200 {
             nscc.on_ack(answer(us, 4_150, us % 2 == 0, Dur::from_us(us)));
-            nscc.on_nack(answer(us, 0, true, Dur::ZERO), 4_150);
+            nscc.on_nack(answer(us, 0, true, Dur::ZERO), 4_150, false);
             nscc.on_loss(4_150);
             assert_eq!(nscc.window(), 50_000);
         }
@@ -444,7 +457,7 @@ mod tests {
                 let rtt = rtt.map(Dur::from_us);
                 let answer = Answer { now: at(now), newly, in_flight, marked, rtt };
                 match what {
-                    0 => nscc.on_nack(answer, 4_150),
+                    0 => nscc.on_nack(answer, 4_150, false),
                     1 => nscc.on_loss(4_150),
                     _ => nscc.on_ack(answer),
                 }

@@ -1,11 +1,14 @@
 //! The messages that a host receives (specs/uet.md#5).
 
-use endpoint::{Cx, MsgId, MsgKey, Packet, Span, Stat, TimerId};
+use endpoint::{Cx, MsgId, MsgKey, Packet, Span, Stat};
 use units::Time;
 use wire::uet::{Ack, Kind, Repr, UNIT, UNITS};
 
-use super::config::Config;
-use super::{Control, Outbox, path};
+use super::config::{Config, WindowControl};
+use super::nscc::Derived;
+use super::oversubscription::Oversubscription;
+use super::pacer::{Given, Pacer};
+use super::{CREDIT_TIMER, Control, LINGER_TIMER, OVERSUBSCRIPTION_TIMER, Outbox, path};
 use crate::incoming::{Incoming, Message};
 use crate::received::Received;
 use crate::slab::SlotRef;
@@ -20,7 +23,19 @@ pub(super) struct Request {
     pub(super) ack_request: bool,
     pub(super) repeated: bool,
     pub(super) marked: bool,
+    pub(super) target: u32,
 }
+
+impl Request {
+    /// As if the last packet of a message had come, which is asked about.
+    fn of_last(size: u64, seq: u64, target: u32) -> Self {
+        let (entropy, len, ack_request, repeated, marked) = (0, 0, false, true, false);
+        Self { seq, entropy, size, len, ack_request, repeated, marked, target }
+    }
+}
+
+/// EVs of the packets that carry credit, one after the other. U: 128.
+const GRANT_VALUES: u16 = 128;
 
 /// One message at its receiver.
 #[derive(Debug)]
@@ -37,6 +52,7 @@ struct Conn {
     unacknowledged: u32,
     /// One was asked for, and is sent again when the last hole closes.
     ack_request: bool,
+    given: Given,
     /// When something of it last arrived.
     heard: Time,
 }
@@ -101,16 +117,41 @@ fn units(bytes: u64) -> u32 {
 pub(super) struct Receiver {
     config: Config,
     messages: Incoming<Conn>,
+    pacer: Pacer,
+    /// Where the fabric is oversubscribed, and no sender has a window.
+    oversubscription: Option<Oversubscription>,
+    /// Counts grants of credit: their EVs.
+    grants: u16,
 }
 
 impl Receiver {
-    pub(super) fn new(config: Config, linger_timer: TimerId) -> Self {
-        let messages = Incoming::new(linger_timer, config.rx_idle_timeout, config.time_wait);
-        Self { config, messages }
+    pub(super) fn new(config: Config) -> Self {
+        let Config { rx_idle_timeout, time_wait, oversubscription, .. } = config;
+        let messages = Incoming::new(LINGER_TIMER, rx_idle_timeout, time_wait);
+        let alone = config.credit && config.control == WindowControl::None;
+        let ratio = oversubscription.filter(|&ratio| alone && ratio > 1.0);
+        let oversubscription = ratio.map(Oversubscription::new);
+        let pacer = Pacer::new(config.credit_turn);
+        Self { config, messages, pacer, oversubscription, grants: 0 }
     }
 
     /// A packet has arrived, whole or trimmed.
     pub(super) fn on_request(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pkt: &Packet,
+        request: Request,
+        trimmed: Option<bool>,
+        out: &mut Outbox,
+    ) {
+        if let Some(oversubscription) = &mut self.oversubscription {
+            oversubscription.on_packet(request.marked, trimmed);
+        }
+        self.receive(cx, pkt, request, trimmed, out);
+        self.give_credit(cx, out);
+    }
+
+    fn receive(
         &mut self,
         cx: &mut Cx<'_>,
         pkt: &Packet,
@@ -134,6 +175,9 @@ impl Receiver {
         }
         conn.heard = cx.now;
         let known = conn.received.contains(request.seq);
+        if self.config.credit && (trimmed.is_none() || !known) {
+            self.pacer.ask(at, &mut conn.given, request.target, trimmed.is_some());
+        }
         if let (Some(last_hop), false) = (trimmed, known) {
             out.push(nack(cx, &self.config, key, &request, last_hop));
             return;
@@ -143,9 +187,77 @@ impl Receiver {
             return;
         }
         let complete = self.accept(cx, at, &request, (known, trimmed.is_some()), out);
-        if let Some(packets) = complete {
-            self.messages.complete(cx, at, packets);
+        if let Some(packets) = complete
+            && let Some(conn) = self.messages.complete(cx, at, packets)
+        {
+            self.pacer.forget(at, &conn.given);
         }
+    }
+
+    /// A sender waits for credit.
+    pub(super) fn on_credit_request(
+        &mut self,
+        cx: &mut Cx<'_>,
+        key: MsgKey,
+        (size, target): (u64, u32),
+        out: &mut Outbox,
+    ) {
+        let last = self.config.framing().packets(size).saturating_sub(1);
+        let about = Request::of_last(size, last, target);
+        if !self.config.credit {
+            cx.fx.count(Stat::Rejected);
+            return;
+        }
+        if self.answer_for_finished(cx, key, &about, out) {
+            return;
+        }
+        let Some(at) = self.find(cx, key, size) else { return };
+        let Some(conn) = self.messages.get_mut(at) else { return };
+        if conn.size != size {
+            cx.fx.count(Stat::Rejected);
+            return;
+        }
+        conn.heard = cx.now;
+        self.pacer.ask(at, &mut conn.given, target, true);
+        self.give_credit(cx, out);
+    }
+
+    /// The time of somebody who waits for credit may have come.
+    pub(super) fn give_credit(&mut self, cx: &mut Cx<'_>, out: &mut Outbox) {
+        if !self.config.credit {
+            return;
+        }
+        let due = self.pacer.due(cx.now);
+        if due <= cx.now
+            && let Some(at) = self.pacer.next()
+            && let Some(conn) = self.messages.get_mut(at)
+        {
+            let (from, rate, key) = (cx.paced_from(due), cx.net.rate(0), conn.key);
+            let given = self.pacer.give(from, rate, at, &mut conn.given);
+            self.grants = self.grants.wrapping_add(1);
+            let path = path(&self.config, cx, key.src, self.grants % GRANT_VALUES);
+            let span = Span { msg: key.id, offset: 0, len: 0 };
+            let header = Repr { message: key.id.0, kind: Kind::Credit { given } };
+            out.push(Control { to: key.src, path, span, header });
+        }
+        let due = self.pacer.due(cx.now);
+        cx.fx.arm(CREDIT_TIMER, due);
+    }
+
+    /// Look at what has arrived, and at how much credit the fabric can take.
+    pub(super) fn on_oversubscription_timer(&mut self, cx: &mut Cx<'_>) {
+        let Some(oversubscription) = &mut self.oversubscription else { return };
+        self.pacer.scale(oversubscription.look());
+        if !self.messages.is_empty() {
+            self.look_later(cx);
+        }
+    }
+
+    fn look_later(&mut self, cx: &mut Cx<'_>) {
+        let Some(oversubscription) = &mut self.oversubscription else { return };
+        let rtt = self.config.base_rtt.unwrap_or(cx.net.base_rtt(cx.me));
+        let next = cx.now.saturating_add(oversubscription.interval(cx.draw, rtt));
+        cx.fx.arm(OVERSUBSCRIPTION_TIMER, next);
     }
 
     /// A packet that need not be sent again. The packets of its message if it was the last.
@@ -212,12 +324,16 @@ impl Receiver {
 
     /// The sender has given the message up.
     pub(super) fn on_close(&mut self, cx: &mut Cx<'_>, key: MsgKey) {
-        self.messages.on_end(cx, key);
+        if let Some((at, conn)) = self.messages.on_end(cx, key) {
+            self.pacer.forget(at, &conn.given);
+        }
     }
 
     /// Forget messages that have been silent for too long.
     pub(super) fn on_linger_timer(&mut self, cx: &mut Cx<'_>) {
-        self.messages.on_linger_timer(cx);
+        for (at, conn) in self.messages.on_linger_timer(cx) {
+            self.pacer.forget(at, &conn.given);
+        }
     }
 
     /// The state of a message, new if it has none; `None` if its sender has too many.
@@ -225,6 +341,10 @@ impl Receiver {
         if let Some(at) = self.messages.find(key) {
             return Some(at);
         }
+        if self.messages.is_empty() {
+            self.look_later(cx);
+        }
+        let beyond = Derived::new(&self.config.network(cx, key.src)).max_window / UNIT;
         let conn = Conn {
             key,
             size,
@@ -234,6 +354,7 @@ impl Receiver {
             bytes: 0,
             unacknowledged: 0,
             ack_request: false,
+            given: Given::up_to(beyond),
             heard: cx.now,
         };
         self.messages.open(cx, conn)

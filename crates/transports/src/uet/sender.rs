@@ -11,7 +11,7 @@ use wire::uet::{Ack, Kind, Repr};
 
 use super::config::Config;
 use super::flow::{Departure, Flow};
-use super::{Control, Outbox, path, put_header};
+use super::{Outbox, control, path, put_header};
 use crate::channels::Channels;
 use crate::deadlines::Deadlines;
 use crate::slab::{Slab, SlotRef};
@@ -90,6 +90,7 @@ impl Sender {
             self.close(cx, at);
         } else {
             self.list(at);
+            self.time(cx, at);
         }
     }
 
@@ -104,20 +105,30 @@ impl Sender {
         let Some((at, flow)) = self.find(cx, key) else { return };
         if flow.on_nack(cx, &config, of, how) {
             self.list(at);
+            self.time(cx, at);
         } else {
             cx.fx.count(Stat::Rejected);
         }
     }
 
-    /// Have the message looked at when its oldest packet in flight is due.
+    /// The receiver has given the message so much credit in all.
+    pub(super) fn on_credit(&mut self, cx: &mut Cx<'_>, key: MsgKey, given: u32) {
+        let Some((at, flow)) = self.find(cx, key) else { return };
+        flow.on_credit(cx.now, given);
+        self.list(at);
+        self.time(cx, at);
+    }
+
+    /// Have the message looked at when it is due.
     fn time(&mut self, cx: &mut Cx<'_>, at: SlotRef) {
         let Some(flow) = self.flows.get_mut(at) else { return };
-        if self.deadlines.is_set(at.index()) || flow.oldest().is_none() {
+        if self.deadlines.is_set(at.index()) {
             return;
         }
-        let due = cx.now.saturating_add(flow.wait(cx, &self.config));
-        self.deadlines.set(at.index(), due);
-        self.arm(cx);
+        if let Some(due) = flow.due(cx, &self.config) {
+            self.deadlines.set(at.index(), due.max(cx.now));
+            self.arm(cx);
+        }
     }
 
     fn arm(&self, cx: &mut Cx<'_>) {
@@ -133,23 +144,22 @@ impl Sender {
         self.arm(cx);
     }
 
-    /// What was sent a timeout ago is lost.
+    /// What was sent a timeout ago is lost, and credit has to be asked for where there is none.
     fn look_at(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
-        let until = Time(cx.now.0.saturating_sub(flow.wait(cx, &self.config).0));
-        let (silent, any) = flow.time_out(cx, &self.config, until);
-        let id = flow.msg.id;
+        let (silent, any) = flow.time_out(cx, &self.config);
+        let (id, to, size) = (flow.msg.id, flow.msg.dst, flow.msg.len);
         if any && silent >= self.config.abort_after {
             self.end(cx, at, MsgKey { src: cx.me, id }, FailReason::TimedOut, out);
             return;
         }
         if any {
             cx.fx.timeout(Stat::OtherTimeout, id);
+            if let Some(target) = flow.ask(cx, &self.config) {
+                out.push(control(cx, &self.config, to, id, Kind::CreditRequest { size, target }));
+            }
         }
-        if let Some(oldest) = flow.oldest() {
-            let due = oldest.saturating_add(flow.wait(cx, &self.config)).max(cx.now);
-            self.deadlines.set(at.index(), due);
-        }
+        self.time(cx, at);
         self.list(at);
     }
 
@@ -172,11 +182,7 @@ impl Sender {
         out: &mut Outbox,
     ) {
         if let Some(flow) = self.flows.get(at) {
-            let to = flow.msg.dst;
-            let path = path(&self.config, cx, to, key.id.0 as u16);
-            let span = Span { msg: key.id, offset: 0, len: 0 };
-            let header = Repr { message: key.id.0, kind: Kind::Close };
-            out.push(Control { to, path, span, header });
+            out.push(control(cx, &self.config, flow.msg.dst, key.id, Kind::Close));
         }
         cx.fx.failed(key, why);
         self.close(cx, at);
@@ -203,7 +209,8 @@ impl Sender {
         while let Some(at) = self.ready.pop_front() {
             let Some(flow) = self.flows.get_mut(at) else { continue };
             flow.listed = false;
-            let Some(departure) = flow.send(cx, &self.config) else { continue };
+            let turns = 1 + self.ready.len() as u64;
+            let Some(departure) = flow.send(cx, &self.config, turns) else { continue };
             if departure.repeated {
                 cx.fx.count(Stat::Retransmission);
             }
@@ -217,7 +224,7 @@ impl Sender {
     }
 
     fn fill(&self, cx: &Cx<'_>, msg: &Msg, departure: Departure, slot: &mut Packet) {
-        let Departure { seq, len, entropy, ack_request, repeated } = departure;
+        let Departure { seq, len, entropy, ack_request, repeated, target } = departure;
         slot.dst = msg.dst;
         slot.path = path(&self.config, cx, msg.dst, entropy);
         slot.wire_len = len + self.config.header;
@@ -225,15 +232,13 @@ impl Sender {
         let offset = seq * u64::from(self.config.payload);
         slot.span = Span { msg: msg.id, offset, len: u32::from(len) };
         let (psn, size) = (seq as u32, msg.len);
-        let kind = Kind::Request { entropy, psn, size, len, ack_request, repeated };
+        let kind = Kind::Request { entropy, psn, size, len, ack_request, repeated, target };
         put_header(slot, Repr { message: msg.id.0, kind });
     }
 
     /// What message `id` may send, if it is being sent; for traces.
     pub(super) fn state(&self, id: MsgId) -> Option<FlowState> {
-        let (window, in_flight) = self.flows.get(*self.by_id.get(&id)?)?.window();
-        let (window, in_flight) = (Some(window), Some(in_flight));
-        Some(FlowState { window, in_flight, ..FlowState::default() })
+        Some(self.flows.get(*self.by_id.get(&id)?)?.state())
     }
 
     /// The messages under way.

@@ -4,7 +4,7 @@
 use endpoint::Endpoint;
 use testkit::conformance::{self, Opts};
 use trimline_transports::rto::RtoConfig;
-use trimline_transports::{homa, mptcp, ndp, pfabric, phost, rdma, tcp};
+use trimline_transports::{homa, mptcp, ndp, pfabric, phost, rdma, tcp, uet};
 use units::{Bytes, Dur};
 
 fn allocations(run: &mut dyn FnMut()) -> u64 {
@@ -122,6 +122,17 @@ fn pfabric_allocates_nothing_per_packet() {
     let make = |_| Box::new(pfabric::PFabric::new(config).unwrap()) as Box<dyn Endpoint>;
     let opts = Opts { hashed_paths: false, ..hashed(1500, 18_000) };
     conformance::allocates_nothing(&make, opts, allocations);
+}
+
+#[test]
+fn ultra_ethernet_allocates_nothing_per_packet() {
+    let window = uet::Config::htsim(1000);
+    let credit = uet::Config { control: uet::WindowControl::None, credit: true, ..window };
+    for config in [window, credit, uet::Config { credit: true, ..window }] {
+        let make = |_| Box::new(uet::Uet::new(config).unwrap()) as Box<dyn Endpoint>;
+        let opts = Opts { hashed_paths: false, trims: true, ..hashed(1000, 15_000) };
+        conformance::allocates_nothing(&make, opts, allocations);
+    }
 }
 
 #[test]

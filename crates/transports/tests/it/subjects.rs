@@ -128,6 +128,12 @@ fn pfabric_config() -> pfabric::Config {
     pfabric::Config { rto: Dur::from_us(300), ..pfabric::Config::paper(1000) }
 }
 
+/// Ultra Ethernet by its receivers' credit alone.
+fn credit_config() -> uet::Config {
+    let control = uet::WindowControl::None;
+    uet::Config { control, credit: true, ..uet::Config::htsim(1000) }
+}
+
 /// NICs, with a patience for faults that the published ones do not have.
 fn nic(program: nano::Program, trims: bool, name: &'static str) -> Kind {
     let config = Arc::new(nano::Config {
@@ -172,6 +178,7 @@ fn kinds() -> Vec<Kind> {
         kind("phost", chosen, phost),
         kind("pfabric", chosen, pfabric),
         kind("uet", trimming, || uet::Uet::new(uet::Config::htsim(1000)).unwrap()),
+        kind("uet-credit", trimming, || uet::Uet::new(credit_config()).unwrap()),
         kind("cbr", HASHED, move || cbr::Cbr::new(config).unwrap()),
         nic(nano::Program::Ndp, true, "ndp-nano"),
         nic(nano::Program::Homa, false, "homa-nano"),

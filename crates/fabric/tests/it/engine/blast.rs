@@ -134,6 +134,7 @@ pub(crate) fn ndp(packets: u32, header_bytes: u32) -> QueueSpec {
         bounce: true,
         marks: None,
         last_hop: None,
+        mark_last_hop: true,
     })
 }
 

@@ -122,6 +122,7 @@ fn queue(table: &toml::Table) -> Option<NdpSpec> {
         bounce: value(table, "queue", "bounce").as_bool().unwrap(),
         marks: None,
         last_hop: None,
+        mark_last_hop: true,
     })
 }
 

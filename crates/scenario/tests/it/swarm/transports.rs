@@ -165,7 +165,9 @@ fn uet(dice: &mut Dice, payload: u16) -> String {
     dice.maybe(&mut text, 70, "spray", &sprays);
     dice.maybe(&mut text, 40, "entropies", &["1", "4", "256"]);
     let constant = "\"constant\"\ninitial_window = \"20KB\"";
-    dice.maybe(&mut text, 60, "control", &["\"nscc\"", constant]);
+    let credit = "\"none\"\ncredit = true";
+    let both = "\"nscc\"\ncredit = true";
+    dice.maybe(&mut text, 75, "control", &["\"nscc\"", constant, credit, both]);
     dice.maybe(&mut text, 30, "sack_threshold", &["\"1B\"", "\"4000B\""]);
     dice.maybe(&mut text, 20, "base_rtt", &["\"10us\"", "\"200us\""]);
     // With a timeout each few microseconds, ten seconds of silence take long.

@@ -94,6 +94,15 @@ fn a_constant_window_conforms() {
     conforms(Config { control, initial_window: Some(Bytes(20_000)), ..Config::htsim(1000) });
 }
 
+/// Credit alone, and both; with a window that keeps shrinking below what is given.
+#[test]
+fn credit_conforms() {
+    let alone = Config { credit: true, control: WindowControl::None, ..config() };
+    conforms(alone);
+    conforms(Config { oversubscription: Some(4.0), ..alone });
+    conforms(Config { credit: true, ..Config::htsim(1000) });
+}
+
 /// When the last of `len` bytes is there, over one link and one store-and-forward switch.
 fn arrival(config: &Config, len: u64) -> Time {
     let framing = config.framing();
@@ -277,7 +286,8 @@ fn u2_without_loss_in_flight_is_what_is_outstanding() {
     let mut most = 0;
     while net.step() {
         for flow in net.endpoint(HostId(1)).sender.flows() {
-            let (window, in_flight) = flow.window();
+            let state = flow.state();
+            let (window, in_flight) = (state.window.unwrap(), state.in_flight.unwrap());
             let bytes = flow.check(&config);
             assert!((bytes - 255..=bytes).contains(&(in_flight as i64)) || bytes < 256);
             assert!(in_flight <= window);
@@ -285,6 +295,44 @@ fn u2_without_loss_in_flight_is_what_is_outstanding() {
         }
     }
     assert!(most > 150_000, "{most}: about one and a half BDP");
+}
+
+/// Credit alone, in an incast: who waits and has heard nothing asks, once in a timeout at most
+/// (specs/uet.md#U8); all arrives, and never more is sent than was given (U4).
+#[test]
+fn u4_u8_credit_is_asked_for_seldom_and_covers_what_is_sent() {
+    let config = Config { control: WindowControl::None, credit: true, ..config() };
+    let mut net = net(config, 5);
+    net.set_bottleneck(TO, Bottleneck { rate: RATE, packets: 8, trim: true });
+    let draw = endpoint::Draw::new(3, endpoint::Purpose::new("uet credit"), 0);
+    net.fault(fault::random(draw, Mix { drop: 0.05, ..Mix::NONE }));
+    for from in 1..5 {
+        net.submit(HostId(from), TO, 1_000_000);
+    }
+    net.run_until_idle(Dur::from_ms(100));
+    net.ledger().assert_all_done();
+    let rtt = RATE.serialise(4150 + 64) + DELAY * 2;
+    let own = RATE.bytes_in(rtt).0 * 3 / 2;
+    let mut asked = 0;
+    for from in 1..5 {
+        let (mut given, mut sent, mut last) = (0, 0, None);
+        for one in net.log() {
+            match kind(one) {
+                Kind::Credit { given: units } if one.pkt.dst == HostId(from) => given = units,
+                Kind::Request { len, .. } if one.pkt.src == HostId(from) => {
+                    sent += u64::from(len) + 64;
+                    assert!(sent <= own + u64::from(given) * 256 + 4150);
+                }
+                Kind::CreditRequest { .. } if one.pkt.src == HostId(from) => {
+                    asked += 1;
+                    assert!(last.is_none_or(|last| one.at.since(last) >= rtt));
+                    last = Some(one.at);
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(asked > 0, "some of what was given is lost");
 }
 
 #[test]

@@ -1,0 +1,241 @@
+//! RCCC at the receiver: which message is given credit, how much, and when: one pacer for a host,
+//! a little slower than its link (specs/uet.md#10.2).
+
+use std::collections::VecDeque;
+
+use units::{Bytes, Dur, Rate, Time};
+use wire::uet::UNIT;
+
+use crate::slab::SlotRef;
+
+/// Credit is given at this share of the link's rate.
+const SHARE: f64 = 0.99;
+/// After a turn that gave nothing, as long as so many bytes would take.
+const PAUSE: u64 = 1024;
+
+/// What the pacer keeps of a message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Given {
+    /// The highest that its sender has asked for, in units, modulo 2^32.
+    target: u32,
+    /// What was given.
+    given: u32,
+    /// Without being asked for, it may be given so many beyond the target.
+    beyond: i32,
+    /// It waits for its turn, asked for or not.
+    asked: bool,
+    unasked: bool,
+}
+
+impl Given {
+    /// Without being asked for, it may be given `units` beyond the target.
+    pub(super) fn up_to(units: u64) -> Self {
+        Self { beyond: i32::try_from(units).unwrap_or(i32::MAX), ..Self::default() }
+    }
+
+    /// The sender asks for so much. Whether that is more than before.
+    fn hear(&mut self, target: u32) -> bool {
+        let more = target.wrapping_sub(self.target) as i32 > 0;
+        if more {
+            self.target = target;
+        }
+        more
+    }
+
+    /// Units that were asked for and not given; below zero, those given beyond.
+    fn owed(&self) -> i32 {
+        self.target.wrapping_sub(self.given) as i32
+    }
+}
+
+/// The pacer of a host.
+#[derive(Debug)]
+pub(super) struct Pacer {
+    /// Messages that ask, in the order of service.
+    asked: VecDeque<SlotRef>,
+    /// Those that have been given all that they asked for, and may be given more.
+    unasked: VecDeque<SlotRef>,
+    /// When the next may be given some.
+    free_at: Time,
+    /// When it is due to be; [`Time::NEVER`] where nobody waits.
+    due: Time,
+    /// What a message is given in a turn, units.
+    turn: u32,
+    /// Of [`SHARE`].
+    scale: f64,
+}
+
+impl Pacer {
+    /// In a turn a message is given so many bytes.
+    pub(super) fn new(turn: u32) -> Self {
+        Self {
+            asked: VecDeque::new(),
+            unasked: VecDeque::new(),
+            free_at: Time::ZERO,
+            due: Time::NEVER,
+            turn: (turn / UNIT as u32).max(1),
+            scale: 1.0,
+        }
+    }
+
+    /// Credit is given at this part of its usual rate.
+    pub(super) fn scale(&mut self, scale: f64) {
+        self.scale = scale;
+    }
+
+    /// The sender of the message at `at` asks for so much; `join`: or its packets are refused,
+    /// which it has to be given credit for again.
+    pub(super) fn ask(&mut self, at: SlotRef, message: &mut Given, target: u32, join: bool) {
+        let more = message.hear(target);
+        if (more || join) && !message.asked {
+            message.asked = true;
+            self.asked.push_back(at);
+        }
+    }
+
+    /// When the next message is given credit, as of `now`.
+    pub(super) fn due(&mut self, now: Time) -> Time {
+        let waits = !self.asked.is_empty() || !self.unasked.is_empty();
+        if !waits {
+            self.due = Time::NEVER;
+        } else if self.due == Time::NEVER {
+            self.due = self.free_at.max(now);
+        }
+        self.due
+    }
+
+    /// The message whose turn it is. It takes its place in the order again by [`Pacer::give`].
+    pub(super) fn next(&mut self) -> Option<SlotRef> {
+        self.asked.pop_front().or_else(|| self.unasked.pop_front())
+    }
+
+    /// Give credit to `message` at `at`, whose turn it is since `from`, by a link of `rate`. All
+    /// that it has been given.
+    pub(super) fn give(&mut self, from: Time, rate: Rate, at: SlotRef, message: &mut Given) -> u32 {
+        let units = if std::mem::take(&mut message.asked) {
+            message.owed().clamp(0, self.turn as i32) as u32
+        } else {
+            message.unasked = false;
+            self.turn
+        };
+        message.given = message.given.wrapping_add(units);
+        if message.owed() > 0 {
+            message.asked = true;
+            self.asked.push_back(at);
+        } else if message.owed() > -message.beyond && !message.unasked {
+            message.unasked = true;
+            self.unasked.push_back(at);
+        }
+        let bytes = if units == 0 { PAUSE } else { u64::from(units) * UNIT };
+        self.free_at = from + gap(rate, bytes, self.scale);
+        self.due = Time::NEVER;
+        message.given
+    }
+
+    /// A message is over.
+    pub(super) fn forget(&mut self, at: SlotRef, message: &Given) {
+        if message.asked {
+            self.asked.retain(|&other| other != at);
+        }
+        if message.unasked {
+            self.unasked.retain(|&other| other != at);
+        }
+    }
+}
+
+/// How long credit for `bytes` takes.
+fn gap(rate: Rate, bytes: u64, scale: f64) -> Dur {
+    let wire = rate.serialise(Bytes(bytes).0);
+    Dur((wire.0 as f64 / (SHARE * scale)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::slab::Slab;
+
+    const RATE: Rate = Rate(100_000_000_000);
+
+    /// So many messages, which may be given 1000 units beyond what they ask for.
+    fn messages(count: usize) -> (Slab<Given>, Vec<SlotRef>) {
+        let mut all = Slab::new();
+        let refs = (0..count).map(|_| all.insert(Given::up_to(1000))).collect();
+        (all, refs)
+    }
+
+    /// What is given until `end`: when, to whom, all that it has.
+    fn run(pacer: &mut Pacer, all: &mut Slab<Given>, end: Time) -> Vec<(Time, SlotRef, u32)> {
+        let mut given = Vec::new();
+        loop {
+            let due = pacer.due(Time::ZERO);
+            if due > end {
+                return given;
+            }
+            let at = pacer.next().unwrap();
+            let message = all.get_mut(at).unwrap();
+            given.push((due, at, pacer.give(due, RATE, at, message)));
+        }
+    }
+
+    #[test]
+    fn those_that_ask_take_turns_and_then_are_given_more_up_to_a_bound() {
+        let mut pacer = Pacer::new(16_384);
+        let (mut all, refs) = messages(2);
+        for (&at, units) in refs.iter().zip([100, 40]) {
+            pacer.ask(at, all.get_mut(at).unwrap(), units, false);
+        }
+        let given = run(&mut pacer, &mut all, Time::ZERO + Dur::from_ms(1));
+        let first: Vec<(usize, u32)> =
+            given[..3].iter().map(|(_, at, units)| (usize::from(*at == refs[1]), *units)).collect();
+        assert_eq!(first, [(0, 64), (1, 40), (0, 100)]);
+        // 64 units at 100 Gb/s and 0.99.
+        let gap = (RATE.serialise(16_384).0 as f64 / 0.99) as u64;
+        assert_eq!(given[1].0, Time(gap));
+        // Not asked for: 64 at a time, until 1000 beyond.
+        let last = |at: SlotRef| given.iter().rev().find(|(_, a, _)| *a == at).unwrap().2;
+        assert_eq!((last(refs[0]), last(refs[1])), (100 + 1024, 40 + 1024));
+    }
+
+    #[test]
+    fn a_refused_packet_has_its_turn_even_if_nothing_is_owed() {
+        let mut pacer = Pacer::new(16_384);
+        let (mut all, refs) = messages(1);
+        let message = all.get_mut(refs[0]).unwrap();
+        pacer.ask(refs[0], message, 0, false);
+        assert_eq!(pacer.due(Time(5)), Time::NEVER, "nothing new is asked for");
+        pacer.ask(refs[0], message, 0, true);
+        assert_eq!(pacer.due(Time(5)), Time(5));
+        let at = pacer.next().unwrap();
+        assert_eq!(pacer.give(Time(5), RATE, at, all.get_mut(at).unwrap()), 0);
+        let pause = (RATE.serialise(1024).0 as f64 / 0.99) as u64;
+        assert_eq!(pacer.due(Time(5)), Time(5 + pause), "as for 1024 B");
+    }
+
+    proptest! {
+        /// specs/uet.md#U4,U5: numbers grow, and from one turn to any other no more is given than
+        /// 0.99 of the link takes meanwhile, but for the last turn itself.
+        #[test]
+        fn u4_u5_credit_is_given_in_order_and_no_faster_than_the_link(
+            asks in proptest::collection::vec((0..5_usize, 0..3000_u32, any::<bool>()), 1..60),
+        ) {
+            let mut pacer = Pacer::new(16_384);
+            let (mut all, refs) = messages(5);
+            for (who, target, join) in asks {
+                pacer.ask(refs[who], all.get_mut(refs[who]).unwrap(), target, join);
+            }
+            let given = run(&mut pacer, &mut all, Time::ZERO + Dur::from_ms(5));
+            let mut last: Vec<(SlotRef, u32)> = refs.iter().map(|&at| (at, 0)).collect();
+            let mut bytes = 0;
+            for (when, at, units) in given {
+                let wire = RATE.bytes_in(when.since(Time::ZERO)).0 as f64;
+                prop_assert!(bytes as f64 <= 0.99 * wire + 256.0, "{bytes} by {when:?}");
+                let (_, before) = last.iter_mut().find(|(known, _)| *known == at).unwrap();
+                prop_assert!(units >= *before);
+                bytes += u64::from(units - *before) * UNIT;
+                *before = units;
+            }
+        }
+    }
+}
