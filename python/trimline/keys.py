@@ -1253,8 +1253,9 @@ _TransportUet = TypedDict(
 
 
 class TransportUet(_TransportUet, total=False):
-    """Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC), and a
-    path for each packet by entropy values (oblivious, bitmap, REPS, mixed)."""
+    """Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC),
+    credit of the receiver (RCCC), or both, and a path for each packet by entropy values
+    (oblivious, bitmap, REPS, mixed)."""
 
     abort_after: str
     """A message of which nothing is heard for this long while it sends fails (own) (above 0,
@@ -1262,13 +1263,18 @@ class TransportUet(_TransportUet, total=False):
     base_rtt: str
     """The round trip of a full packet on an empty path, from which windows, target delay and
     timeout follow; `"longest"`: on the longest path of the fabric (above 0)."""
-    control: Literal["nscc", "constant"]
-    """How a sender's window follows the network: `nscc` by delay, marks and trimmed packets, or
-    not at all."""
+    control: Literal["nscc", "constant", "none"]
+    """How a sender's window follows the network: `nscc` by delay, marks and trimmed packets,
+    `constant` not at all; `none`: there is no window, and `credit` has to be on."""
     control_size: str
     """Bytes on the wire of acknowledgements and NACKs (40B to 65000B)."""
     control_weight: int
     """Control packets that a host sends for each one of data while both wait (at least 1)."""
+    credit: bool
+    """Receivers give credit (RCCC), at 0.99 of their link's rate; a sender needs credit beside
+    its window."""
+    credit_turn: str
+    """What a message is given in its turn, in whole units of 256 B (256B to 1000000B)."""
     entropies: int
     """Entropy values of a message (a power of two, 1 to 32768)."""
     header: str
@@ -1277,8 +1283,13 @@ class TransportUet(_TransportUet, total=False):
     """The first window of a message, headers included; `"derived"`: one and a half
     bandwidth-delay products, which are also the most (at least 1 B)."""
     kind: Literal["uet"]
-    """Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC), and a
-    path for each packet by entropy values (oblivious, bitmap, REPS, mixed)."""
+    """Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC),
+    credit of the receiver (RCCC), or both, and a path for each packet by entropy values
+    (oblivious, bitmap, REPS, mixed)."""
+    oversubscription: Union[float, int, str]
+    """What hosts can send over what the fabric carries between switches. Above 1, and with
+    `control = "none"`, credit is given at a rate that follows marks and trimming; `"derived"`:
+    from the topology's rates (1 to 1000)."""
     payload: str
     """Payload of a full packet (1B to 65000B)."""
     preset: Literal["htsim"]
@@ -1544,6 +1555,9 @@ class QueueNdp(TypedDict, total=False):
     """Full packets served per round while headers wait (1 to 255)."""
     ecn_high: str
     """See `ecn_low`."""
+    ecn_last_hop: bool
+    """Ports to hosts mark, too. Without it receivers' credit has their links to itself (Ultra
+    Ethernet)."""
     ecn_low: str
     """An ECN-capable full packet that leaves this or less of full packets behind is not marked,
     one that leaves more than `ecn_high` is; in between the probability grows along a straight
@@ -1558,6 +1572,8 @@ class QueueNdp(TypedDict, total=False):
     kind: Literal["ndp"]
     """Short data queue, headers and control first (10:1), trimming, bouncing."""
     switch: Union[QueueSwitch, Sequence[QueueSwitch]]
+    trim: bool
+    """What does not fit is trimmed; otherwise it is lost."""
     trim_arriving: Union[float, int]
     """Probability that the arriving packet is trimmed, not the last one queued (0 to 1)."""
     trim_to: str
@@ -1630,6 +1646,9 @@ class QueueClassNdp(_QueueClassNdp, total=False):
     """Full packets served per round while headers wait (1 to 255)."""
     ecn_high: str
     """See `ecn_low`."""
+    ecn_last_hop: bool
+    """Ports to hosts mark, too. Without it receivers' credit has their links to itself (Ultra
+    Ethernet)."""
     ecn_low: str
     """An ECN-capable full packet that leaves this or less of full packets behind is not marked,
     one that leaves more than `ecn_high` is; in between the probability grows along a straight
@@ -1643,6 +1662,8 @@ class QueueClassNdp(_QueueClassNdp, total=False):
     """Headers and control packets served per round while full packets wait (1 to 255)."""
     kind: Literal["ndp"]
     """Short data queue, headers and control first (10:1), trimming, bouncing."""
+    trim: bool
+    """What does not fit is trimmed; otherwise it is lost."""
     trim_arriving: Union[float, int]
     """Probability that the arriving packet is trimmed, not the last one queued (0 to 1)."""
     trim_to: str
