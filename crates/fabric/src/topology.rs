@@ -435,7 +435,8 @@ impl Topology {
     }
 
     /// What hosts can send together, over what the links between one tier of switches and the next
-    /// carry where that is least; 1 at least. A switch's tier is its distance from the nearest host.
+    /// carry where that is least; 1 at least. A switch's tier is its distance from the nearest
+    /// host. Of the last tier, links between its own switches count.
     #[must_use]
     pub fn oversubscription(&self) -> f64 {
         let mut tiers: BTreeMap<Node, usize> = BTreeMap::new();
@@ -444,17 +445,18 @@ impl Topology {
         while !edge.is_empty() {
             let tier = carried.len();
             tiers.extend(edge.drain(..).map(|node| (node, tier)));
-            let up = |link: &&Link| {
-                tiers.get(&link.from) == Some(&tier) && !tiers.contains_key(&link.to)
-            };
-            let links: Vec<&Link> = self.links.iter().filter(up).collect();
-            carried.push(links.iter().map(|link| link.rate.0 as f64).sum::<f64>());
-            edge.extend(links.iter().map(|link| link.to));
+            let of = |link: &&Link| tiers.get(&link.from) == Some(&tier);
+            let up = |link: &Link| !tiers.contains_key(&link.to);
+            let level = |link: &Link| tiers.get(&link.to) == Some(&tier);
+            let from: Vec<&Link> = self.links.iter().filter(of).collect();
+            let last = !from.iter().any(|link| up(link));
+            let links = from.iter().filter(|link| if last { level(link) } else { up(link) });
+            carried.push(links.map(|link| link.rate.0 as f64).sum::<f64>());
+            edge.extend(from.iter().filter(|link| up(link)).map(|link| link.to));
         }
-        // From the last tier nothing leads further.
-        carried.pop();
         let most = carried.first().copied().unwrap_or(0.0);
-        carried.into_iter().map(|rate| most / rate.max(1.0)).fold(1.0, f64::max)
+        let rates = carried.into_iter().filter(|&rate| rate > 0.0);
+        rates.map(|rate| most / rate).fold(1.0, f64::max)
     }
 
     /// The greatest bandwidth-delay product between two hosts, bytes: the least rate on the best

@@ -58,7 +58,8 @@ kinds! { TRANSPORTS: ReadTransport {
                 TIMELY, patched TIMELY, FAST, DCQCN, HPCC or Swift";
     "uet", uet::read, uet::keys,
         "Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC), \
-                credit of the receiver (RCCC), or both, and a path for each packet by entropy values (oblivious, bitmap, REPS, mixed)";
+                credit of the receiver (RCCC), or both, and a path for each packet by entropy \
+                values (oblivious, bitmap, REPS, mixed)";
     "nic", nic::read, nic::keys,
         "a programmable NIC (nanoTransport, SOSR'21) with NDP, Homa, Homa-Tr, or a P4 \
                 program of your own";

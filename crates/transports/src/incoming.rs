@@ -1,6 +1,6 @@
 //! The messages that a host receives under a transport that opens their state with any packet
-//! (pFabric, pHost, Ultra Ethernet): those that are open, a bounded number from each peer, and what became of the
-//! others, for as long as their packets may still come.
+//! (pFabric, pHost, Ultra Ethernet): those that are open, a bounded number from each peer, and what
+//! became of the others, for as long as their packets may still come.
 
 use endpoint::{Cx, FailReason, Flags, Framing, MsgKey, Packet, Stat, TimerId};
 use hashbrown::HashMap;
@@ -74,8 +74,8 @@ impl<M: Message> Incoming<M> {
         self.finished.get(now, &key)
     }
 
-    /// Whether message `key`, of which a packet has come, is over. If all of it came, its sender has
-    /// not heard so: `again` says it once more, and has the number of its packets.
+    /// Whether message `key`, of which a packet has come, is over. If all of it came, its sender
+    /// has not heard so: `again` says it once more, and has the number of its packets.
     pub(crate) fn answer_if_over(
         &mut self,
         cx: &mut Cx<'_>,

@@ -222,6 +222,24 @@ mod tests {
     }
 
     #[test]
+    fn oversubscription_is_that_of_the_tier_that_carries_least() {
+        let half = LinkSpec { rate: Rate(LINK.rate.0 / 2), ..LINK };
+        let shapes = [
+            (Topology::star(5, LINK), 1.0),
+            (Topology::dumbbell(3, 3, LINK, LINK), 3.0),
+            (Topology::leaf_spine(4, 2, 4, LINK, LINK), 2.0),
+            (Topology::leaf_spine(4, 2, 4, LINK, half), 4.0),
+            (Topology::leaf_spine(4, 8, 4, LINK, LINK), 1.0),
+            (Topology::fat_tree(4, 1, LINK), 1.0),
+            (Topology::fat_tree(4, 4, LINK), 4.0),
+        ];
+        for (shape, expected) in shapes {
+            let shape = shape.unwrap();
+            assert_eq!(shape.oversubscription(), expected, "{shape:?}");
+        }
+    }
+
+    #[test]
     fn impossible_shapes_are_refused() {
         assert!(Topology::fat_tree(5, 1, LINK).is_err());
         assert!(Topology::fat_tree(128, 1000, LINK).is_err());

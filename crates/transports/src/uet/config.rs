@@ -43,8 +43,8 @@ pub struct Config {
     pub credit: bool,
     /// What a message is given in its turn, bytes. U: 16384.
     pub credit_turn: u32,
-    /// What hosts can send over what the fabric carries between them; `None`: not known. Above 1 and
-    /// without a window, credit is given at a rate that follows marks and trimming.
+    /// What hosts can send over what the fabric carries between them; `None`: not known. Above 1
+    /// and without a window, credit is given at a rate that follows marks and trimming.
     pub oversubscription: Option<f64>,
     /// The round trip of a full packet on the longest empty path, from which windows, target and
     /// timeout follow; `None`: that to each destination.

@@ -1,17 +1,17 @@
 //! Ultra Ethernet: a window at the sender, credit of the receiver, or both, over switches that trim
 //! and mark, and a path for each packet.
 //!
-//! Ultra Ethernet Specification 1.0, 2025, section 3.6: NSCC, the sender's congestion control, RCCC,
-//! the receiver's, and spraying by entropy values, by specs/uet.md. Rules and constants are those of
-//! the public simulator. Departures are listed in `uet.deviations.toml`.
+//! Ultra Ethernet Specification 1.0, 2025, section 3.6: NSCC, the sender's congestion control,
+//! RCCC, the receiver's, and spraying by entropy values, by specs/uet.md. Rules and constants are
+//! those of the public simulator. Departures are listed in `uet.deviations.toml`.
 //!
 //! A message is a connection of its own. It begins with a window of one and a half bandwidth-delay
 //! products (`nscc`), and each of its packets takes the path of an entropy value
 //! (`crate::entropy`).
 //! The receiver counts bytes and acknowledges several packets at once, marked ones by themselves,
-//! and answers each trimmed packet with a NACK (`receiver`). Where it gives credit, one pacer for the
-//! host does (`pacer`), and a sender needs credit as well (`credit`). What is lost without a word is found
-//! by a timer (`flow`).
+//! and answers each trimmed packet with a NACK (`receiver`). Where it gives credit, one pacer for
+//! the host does (`pacer`), and a sender needs credit as well (`credit`). What is lost without a
+//! word is found by a timer (`flow`).
 //!
 //! Messages of one non-zero channel are serialised by the sender: the next starts when the one
 //! before has been acknowledged.
