@@ -29,24 +29,17 @@ pub(super) struct Credit {
     speculative: bool,
     /// The most that may be left.
     most: u32,
-    /// What was asked for last, counted as `given` is.
-    target: u32,
 }
 
 impl Credit {
     /// A sender begins with `most` bytes of its own.
     pub(super) fn new(most: u64) -> Self {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        Self { left: i64::from(most), given: 0, speculative: true, most, target: 0 }
+        Self { left: i64::from(most), given: 0, speculative: true, most }
     }
 
     pub(super) fn left(&self) -> i64 {
         self.left
-    }
-
-    /// What was asked for last.
-    pub(super) fn target(&self) -> u32 {
-        self.target
     }
 
     /// A packet of `size` bytes is sent.
@@ -70,8 +63,8 @@ impl Credit {
         self.given = given;
     }
 
-    /// What to ask for now.
-    pub(super) fn ask(&mut self, demand: Demand) -> u32 {
+    /// What to ask for now, counted as `given` is.
+    pub(super) fn ask(&self, demand: Demand) -> u32 {
         let Demand { backlog, resends, window, mtu, turns } = demand;
         let wanted = backlog.saturating_add(resends).min(u64::from(self.most));
         let wanted = wanted.min(window.map_or(u64::MAX, |window| window.saturating_add(mtu)));
@@ -81,8 +74,7 @@ impl Credit {
             more = more.max(mtu as i64);
         }
         more /= turns.clamp(1, u64::from(u32::MAX)) as i64;
-        self.target = self.given.wrapping_add(units_up(more) as u32);
-        self.target
+        self.given.wrapping_add(units_up(more) as u32)
     }
 }
 

@@ -236,13 +236,19 @@ impl Flow {
 
     /// A packet of `size` bytes takes credit. What the message asks for with it.
     fn spend(&mut self, cx: &Cx<'_>, config: &Config, size: u16, turns: u64) -> u32 {
+        let demand = self.demand(config, turns);
         let Some(credit) = &mut self.credit else { return 0 };
         credit.spend(size);
-        let (backlog, resends) = (self.backlog, self.resend_bytes);
-        let (window, mtu) = (self.nscc.some_window(), u64::from(config.mtu()));
-        let target = credit.ask(Demand { backlog, resends, window, mtu, turns });
+        let target = credit.ask(demand);
         self.await_credit(cx.now);
         target
+    }
+
+    /// What it has to ask for credit for.
+    fn demand(&self, config: &Config, turns: u64) -> Demand {
+        let (backlog, resends) = (self.backlog, self.resend_bytes);
+        let (window, mtu) = (self.nscc.some_window(), u64::from(config.mtu()));
+        Demand { backlog, resends, window, mtu, turns }
     }
 
     /// Know since when it waits for credit, if it does.
@@ -465,7 +471,9 @@ impl Flow {
             return None;
         }
         self.asked = Some(now);
-        self.credit.as_ref().map(Credit::target)
+        self.starved = Some(now);
+        let demand = self.demand(config, 1);
+        self.credit.as_ref().map(|credit| credit.ask(demand))
     }
 
     /// specs/uet.md#U1,U3, and that counts are right. Bytes of the packets in flight.

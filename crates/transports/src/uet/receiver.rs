@@ -1,7 +1,7 @@
 //! The messages that a host receives (specs/uet.md#5).
 
 use endpoint::{Cx, MsgId, MsgKey, Packet, Span, Stat};
-use units::Time;
+use units::{Dur, Time};
 use wire::uet::{Ack, Kind, Repr, UNIT, UNITS};
 
 use super::config::{Config, WindowControl};
@@ -256,7 +256,9 @@ impl Receiver {
     fn look_later(&mut self, cx: &mut Cx<'_>) {
         let Some(oversubscription) = &mut self.oversubscription else { return };
         let rtt = self.config.base_rtt.unwrap_or(cx.net.base_rtt(cx.me));
-        let next = cx.now.saturating_add(oversubscription.interval(cx.draw, rtt));
+        // A host's round trip to itself is zero.
+        let interval = oversubscription.interval(cx.draw, rtt).max(Dur::from_us(1));
+        let next = cx.now.saturating_add(interval);
         cx.fx.arm(OVERSUBSCRIPTION_TIMER, next);
     }
 

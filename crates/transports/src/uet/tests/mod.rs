@@ -335,6 +335,31 @@ fn u4_u8_credit_is_asked_for_seldom_and_covers_what_is_sent() {
     assert!(asked > 0, "some of what was given is lost");
 }
 
+/// A message of one packet asks for nothing when it sends that. Trimmed, it asks by REQ, and does
+/// not wait until a long message asks for no more.
+#[test]
+fn a_trimmed_message_of_one_packet_is_given_credit_beside_a_long_one() {
+    let config = Config { control: WindowControl::None, credit: true, ..config() };
+    let mut net = net(config, 3);
+    let mut left = 1;
+    net.fault(move |sent: &Sent| match kind(sent) {
+        Kind::Request { .. } if sent.pkt.src == HostId(1) && left == 1 => {
+            left = 0;
+            Verdict::Trim
+        }
+        _ => Verdict::Pass,
+    });
+    net.submit(HostId(2), TO, 100_000_000);
+    net.submit(HostId(1), TO, PAYLOAD);
+    net.run_until_idle(Dur::from_ms(20));
+    net.ledger().assert_all_done();
+    let again: Vec<Data> = data(&net, 1).into_iter().filter(|data| data.repeated).collect();
+    assert_eq!(again.len(), 1);
+    let long = data(&net, 2).last().unwrap().at;
+    assert!(long > Time::ZERO + Dur::from_ms(8));
+    assert!(again[0].at < Time::ZERO + Dur::from_ms(3), "{:?}", again[0].at);
+}
+
 #[test]
 fn a_cancelled_message_is_over_at_both_ends() {
     let mut net = net(config(), 2);
