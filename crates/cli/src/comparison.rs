@@ -10,6 +10,7 @@ use scenario::{Error, unwritable};
 use study::{Comparison, Plan, Seeding, Seeds, What};
 
 use crate::jobs::{Batch, Done};
+use crate::progress;
 use crate::reproduce::with_interval;
 use crate::table::{number, printable, right};
 use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json, tell, warn};
@@ -28,7 +29,7 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
         let plan = Plan::unchecked(comparison.study(), false)?;
         return Batch::new(&plan, &dir, command(args, seeds), &args.jobs).run_named();
     }
-    let plan = Plan::new(comparison.study(), false)?;
+    let plan = progress::plan(comparison.study(), false, progress)?;
     let batch = Batch::new(&plan, &dir, command(args, seeds), &args.jobs);
     if args.jobs.list_jobs {
         return batch.list(args.json, Seeding::All);
@@ -103,9 +104,10 @@ fn new_table(head: impl Iterator<Item = String>) -> Table {
     table
 }
 
-fn shown(estimate: &Option<Estimate>) -> String {
-    let shown = |e: &Estimate| with_interval(&number(Some(e.mean)), e.interval);
-    estimate.as_ref().map_or_else(|| "-".to_owned(), shown)
+/// The mean over the `seeds` that have a value.
+fn shown(estimate: Option<Estimate>, seeds: u32) -> String {
+    let Some(e) = estimate else { return "-".to_owned() };
+    with_interval(&number(Some(e.mean)), e.interval) + &e.of_fewer(seeds)
 }
 
 /// The labels, then for each but the first what it is less the first.
@@ -120,8 +122,8 @@ fn values(results: &ComparisonResults) -> String {
     let seeds = format!("mean of {} seeds", results.seeds);
     let mut table = new_table(std::iter::once(seeds).chain(heads(results)));
     for Compared { metric, values, differences } in &results.metrics {
-        let differences = differences.iter().map(|difference| shown(&difference.estimate));
-        let cells = values.iter().map(shown).chain(differences);
+        let estimates = values.iter().copied().chain(differences.iter().map(|d| d.estimate));
+        let cells = estimates.map(|estimate| shown(estimate, results.seeds));
         table.add_row(std::iter::once(metrics::named(metric)).chain(cells));
     }
     right(table)
@@ -132,7 +134,8 @@ fn by_size(results: &ComparisonResults) -> String {
     let what = "slowdown p99 by size".to_owned();
     let mut table = new_table(std::iter::once(what).chain(heads(results)));
     for size in &results.by_size {
-        let cells = size.p99.iter().chain(&size.p99_less_first).map(shown);
+        let estimates = size.p99.iter().chain(&size.p99_less_first);
+        let cells = estimates.map(|&estimate| shown(estimate, results.seeds));
         table.add_row(std::iter::once(size.range()).chain(cells));
     }
     right(table)

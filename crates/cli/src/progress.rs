@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use scenario::{Progress, Scenario};
-use study::Step;
+use scenario::{Diagnostic, Progress, Scenario};
+use study::{Plan, Step, Study};
 
 use crate::{args, tell};
 
@@ -184,19 +184,37 @@ impl Count {
     }
 }
 
+/// The plan of `study`, with progress while its scenarios are read.
+pub(crate) fn plan(
+    study: &Study,
+    phases: bool,
+    when: args::Progress,
+) -> Result<Plan<'_>, Diagnostic> {
+    let count = Mutex::new(Count::new(when, "reading scenarios"));
+    Plan::telling(study, phases, &|read, all| {
+        locked(&count).update(read as u64, all as u64, "scenarios read");
+    })
+}
+
 /// The progress of many runs, of which several go on at once. Dropped, it is taken away.
 pub(crate) struct RunsBar {
     shown: Shown,
+    state: Mutex<Runs>,
+    all: usize,
+}
+
+#[derive(Default)]
+struct Runs {
     /// The share done and the name of each run that goes on.
-    going_on: Mutex<BTreeMap<usize, (f64, String)>>,
-    ended: Mutex<usize>,
-    runs: usize,
+    going_on: BTreeMap<usize, (f64, String)>,
+    ended: usize,
+    drawn: Option<Instant>,
 }
 
 impl RunsBar {
     pub(crate) fn new(when: args::Progress, runs: usize) -> Self {
         let shown = Shown::new(when, runs as u64 * STEPS);
-        Self { shown, going_on: Mutex::default(), ended: Mutex::default(), runs }
+        Self { shown, state: Mutex::default(), all: runs }
     }
 
     /// Show how many runs have ended, and those that go on.
@@ -204,17 +222,31 @@ impl RunsBar {
         if matches!(self.shown, Shown::Nowhere) {
             return;
         }
-        let (mut going_on, mut ended) = (locked(&self.going_on), locked(&self.ended));
-        if step.done >= 1.0 {
-            *ended += usize::from(going_on.remove(&step.run).is_some());
-        } else {
-            going_on.insert(step.run, (step.done, step.label.to_owned()));
+        let mut state = locked(&self.state);
+        state.note(step);
+        // A run may step millions of times.
+        if state.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW) {
+            return;
         }
+        state.drawn = Some(Instant::now());
+        let Runs { going_on, ended, .. } = &*state;
         let part: f64 = going_on.values().map(|(done, _)| done).sum();
         let names: Vec<&str> = going_on.values().map(|(_, name)| name.as_str()).collect();
-        let message = format!("{ended} of {} runs; {}", self.runs, names.join(", "));
+        let message = format!("{ended} of {} runs; {}", self.all, names.join(", "));
         let position = ((*ended as f64 + part) * STEPS as f64) as u64;
-        self.shown.show(position, self.runs as u64 * STEPS, message);
+        self.shown.show(position, self.all as u64 * STEPS, message);
+    }
+}
+
+impl Runs {
+    fn note(&mut self, step: Step<'_>) {
+        if step.done >= 1.0 {
+            self.ended += usize::from(self.going_on.remove(&step.run).is_some());
+        } else if let Some((done, _)) = self.going_on.get_mut(&step.run) {
+            *done = step.done;
+        } else {
+            self.going_on.insert(step.run, (step.done, step.label.to_owned()));
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use metrics::{FigureRow, OutputDir, StudyResults};
 use scenario::{Diagnostic, Error, unwritable};
 use study::{Engine, Left, Options, Plan, Record, Seeding, Study, is_wide};
 
-use crate::progress::RunsBar;
+use crate::progress::{self, RunsBar};
 use crate::table::{number, right};
 use crate::{
     Ended, Printed, args, cores, html, own_command_line, said, say, say_json, shipped, tell, warn,
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> Ended {
     let study = load(args)?.in_form(args.form());
     let mut record = Record::load(&study)?;
-    let plan = Plan::new(&study, args.phases)?;
+    let plan = progress::plan(&study, args.phases, progress)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&study));
     let all_seeds = args.all_seeds || args.phases;
     let seeds = if all_seeds { Seeding::All } else { Seeding::Verdicts };

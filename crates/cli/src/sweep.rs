@@ -9,6 +9,7 @@ use scenario::{Error, unwritable};
 use study::{Plan, Seeding, Sweep};
 
 use crate::jobs::{Batch, Done};
+use crate::progress;
 use crate::reproduce::{say_few_seeds, say_missing, say_phases, say_where, with_interval};
 use crate::table::{number, right};
 use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json, tell};
@@ -21,7 +22,7 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
         let plan = Plan::unchecked(sweep.study(), args.phases)?;
         return Batch::new(&plan, &dir, command(args), &args.jobs).run_named();
     }
-    let plan = Plan::new(sweep.study(), args.phases)?;
+    let plan = progress::plan(sweep.study(), args.phases, progress)?;
     let batch = Batch::new(&plan, &dir, command(args), &args.jobs);
     let seeding = match args.until.or(sweep.until()) {
         Some(share) if !args.phases => Seeding::Until(share),

@@ -78,6 +78,15 @@ impl Estimate {
         let (mean, interval) = mean_and_interval(values)?;
         Some(Self { mean, interval, seeds: u32::try_from(values.len()).unwrap_or(u32::MAX) })
     }
+
+    /// What to say beside the mean if not all `seeds` have a value; empty otherwise.
+    #[must_use]
+    pub fn of_fewer(&self, seeds: u32) -> String {
+        match self.seeds < seeds {
+            true => format!(" ({} of {seeds} seeds)", self.seeds),
+            false => String::new(),
+        }
+    }
 }
 
 /// What one has more than the other, with the same seed and so the same traffic.

@@ -23,7 +23,7 @@ pub(crate) fn page(results: &ComparisonResults) -> Result<String, ReportError> {
         p { (results.about_sentences()) }
         ul { @for sentence in results.sentences() { li { (sentence) } } }
         h2 { "Numbers" }
-        (table(&heads("Mean over seeds", results), &rows(&results.metrics)))
+        (table(&heads("Mean over seeds", results), &rows(results)))
         p.note {
             "± is half of the 95 % interval of this number alone, by Student's t over seeds. A \
              percentile is taken of each run, and these are averaged. Differences are of runs with \
@@ -32,7 +32,7 @@ pub(crate) fn page(results: &ComparisonResults) -> Result<String, ReportError> {
         @if !sizes.is_empty() {
             h2 { "Slowdown by size" }
             (by_size(results)?)
-            (table(&heads("Slowdown p99", results), &size_rows(sizes)))
+            (table(&heads("Slowdown p99", results), &size_rows(results)))
         }
         @if !results.settings.is_empty() {
             h2 { "What differs between them" }
@@ -51,31 +51,29 @@ fn heads(of: &str, results: &ComparisonResults) -> Vec<String> {
     std::iter::once(of.to_owned()).chain(labels.iter().cloned()).chain(less).collect()
 }
 
-fn rows(metrics: &[Compared]) -> Vec<Vec<String>> {
+fn rows(results: &ComparisonResults) -> Vec<Vec<String>> {
     let row = |of: &Compared| {
-        let differences = of.differences.iter().map(|difference| shown(difference.estimate));
-        let values = of.values.iter().copied().map(shown);
-        std::iter::once(named(&of.metric)).chain(values).chain(differences).collect()
+        let estimates = of.values.iter().copied().chain(of.differences.iter().map(|d| d.estimate));
+        let cells = estimates.map(|estimate| shown(estimate, results.seeds));
+        std::iter::once(named(&of.metric)).chain(cells).collect()
     };
-    metrics.iter().map(row).collect()
+    results.metrics.iter().map(row).collect()
 }
 
-fn size_rows(sizes: &[SizeCompared]) -> Vec<Vec<String>> {
+fn size_rows(results: &ComparisonResults) -> Vec<Vec<String>> {
     let row = |size: &SizeCompared| {
-        let values = size.p99.iter().chain(&size.p99_less_first).copied().map(shown);
-        std::iter::once(size.range()).chain(values).collect()
+        let estimates = size.p99.iter().chain(&size.p99_less_first);
+        let cells = estimates.map(|&estimate| shown(estimate, results.seeds));
+        std::iter::once(size.range()).chain(cells).collect()
     };
-    sizes.iter().map(row).collect()
+    results.by_size.iter().map(row).collect()
 }
 
-fn shown(estimate: Option<Estimate>) -> String {
-    match estimate {
-        None => number(None),
-        Some(Estimate { mean, interval: Some(half), .. }) => {
-            format!("{} ± {}", number(Some(mean)), number(Some(half)))
-        }
-        Some(Estimate { mean, .. }) => number(Some(mean)),
-    }
+/// The mean over the `seeds` that have a value.
+fn shown(estimate: Option<Estimate>, seeds: u32) -> String {
+    let Some(e) = estimate else { return number(None) };
+    let half = e.interval.map_or(String::new(), |half| format!(" ± {}", number(Some(half))));
+    number(Some(e.mean)) + &half + &e.of_fewer(seeds)
 }
 
 /// Slowdown by range of sizes, a line for each label.

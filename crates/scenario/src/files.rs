@@ -20,8 +20,8 @@ pub(crate) struct Named {
 }
 
 /// Read the file that `key` names. A path in the scenario is relative to the scenario's directory
-/// `dir`; one given with `--set` is relative to the working directory if such a file exists. The
-/// resolved scenario holds the absolute path and, in `about`, a fingerprint of the text; read again
+/// `dir`; one given with `--set` is relative to the working directory if such a file exists, and
+/// an error if there is another one in `dir`. The resolved scenario holds the absolute path and, in `about`, a fingerprint of the text; read again
 /// from a manifest, the file must be the same.
 pub(crate) fn read(table: &mut Reader<'_>, key: &'static str, dir: &Path) -> Checked<Named> {
     read_noting(table, key, dir, "fingerprint")
@@ -35,11 +35,7 @@ pub(crate) fn read_noting(
     note: &'static str,
 ) -> Checked<Named> {
     let written: PathBuf = table.need(key)?;
-    let path = if table.is_set_by_option(key) && written.is_file() {
-        written.clone()
-    } else {
-        dir.join(&written)
-    };
+    let path = locate(table, key, dir, &written)?;
     let text = read_text(&path).map_err(|why| {
         let message = format!("cannot read {}: {why}", path.display());
         let hint = "a path is relative to the scenario file (with --set: to where you are)";
@@ -51,6 +47,24 @@ pub(crate) fn read_noting(
     unchanged_text(table, note, &text)?;
     let source = Arc::new(Source { name: written.display().to_string(), text });
     Ok(Named { path, source })
+}
+
+/// Where the file `written` is.
+fn locate(table: &Reader<'_>, key: &str, dir: &Path, written: &Path) -> Checked<PathBuf> {
+    let beside = dir.join(written);
+    if !table.is_set_by_option(key) || !written.is_file() {
+        return Ok(beside);
+    }
+    let is_same = written.canonicalize().ok() == beside.canonicalize().ok();
+    if beside.is_file() && !is_same {
+        let message = format!("there are two files {}", written.display());
+        let hint = format!(
+            "one is where you are, one beside the scenario ({}): write the whole path",
+            beside.display()
+        );
+        return table.fail(key, message, "named here", hint);
+    }
+    Ok(written.to_owned())
 }
 
 /// Note a fingerprint of `text` in the resolved scenario, and check that it is that of the run if

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metrics::Form;
 use rayon::prelude::*;
@@ -63,12 +64,29 @@ impl<'s> Plan<'s> {
     /// # Errors
     /// The first thing that is wrong in a scenario or in an edit.
     pub fn new(study: &'s Study, phases: bool) -> Result<Self, Diagnostic> {
+        Self::telling(study, phases, &|_, _| ())
+    }
+
+    /// The same; `on_read` is told how many scenarios of how many have been read.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn telling(
+        study: &'s Study,
+        phases: bool,
+        on_read: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Self, Diagnostic> {
         let mut plan = Self::unchecked(study, phases)?;
         let quick = study.form.is_quick();
         // The same edits with another seed are wrong in the same way.
         let first = |job: &&Job<'_>| job.run.seeds(quick).first() == Some(&job.seed);
         let firsts: Vec<&Job<'_>> = plan.jobs.iter().filter(first).chain(&plan.others).collect();
-        let identity = |job: &&Job<'_>| Ok((job.of_point(), job.scenario().map(|s| s.identity())?));
+        let (all, read) = (firsts.len(), AtomicUsize::new(0));
+        let identity = |job: &&Job<'_>| {
+            let identity = job.scenario()?.identity();
+            on_read(read.fetch_add(1, Ordering::Relaxed) + 1, all);
+            Ok((job.of_point(), identity))
+        };
         let checked: Vec<Checked<(OfPoint, u128)>> = firsts.par_iter().map(identity).collect();
         let known: BTreeMap<OfPoint, u128> = checked.into_iter().collect::<Result<_, _>>()?;
         for job in plan.jobs.iter_mut().chain(&mut plan.others) {

@@ -35,12 +35,15 @@ fn pages(dir: &Path) -> Vec<(&'static str, PathBuf)> {
     let runs = fixture::twenty(&dir.join("twenty"), 2_000);
     let study = dir.join("study");
     fixture::study(&study);
+    let sweep = dir.join("sweep");
+    fixture::sweep(&sweep);
     let seeds = dir.join("seeds");
     fixture::seeds(&seeds);
     vec![
         ("run", write(dir, "run", &render(&run).unwrap())),
         ("comparison", write(dir, "comparison", &render_comparison(&runs).unwrap())),
         ("study", write(dir, "study", &render(&study).unwrap())),
+        ("sweep", write(dir, "sweep", &render(&sweep).unwrap())),
         ("seeds", write(dir, "seeds", &render(&seeds).unwrap())),
     ]
 }
