@@ -16,7 +16,8 @@ use crate::timeline;
 
 /// The page of `study`.
 pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
-    let folded = study.figures.len() > 1;
+    // What is folded has a headline and a picture above it. A sweep has neither.
+    let folded = study.figures.len() > 1 && study.rows().next().is_some();
     let figures = study.figures.iter().map(|figure| of_figure(figure, folded));
     let figures: Vec<Markup> = figures.collect::<Result<_, _>>()?;
     let body = html! {

@@ -83,7 +83,8 @@ fn wide_tables_scroll_and_say_so() {
         browser.show(&page, &Reader { width: 390, dark: false, scripts: true });
         assert_eq!(browser.eval(UNMARKED), 0, "{name}");
         let cut = browser.eval("document.querySelectorAll('.scroll.cut').length");
-        assert!(cut.as_u64().unwrap() > 0, "{name}: some table is wider than a phone");
+        let any_is_wide = name != "sweep";
+        assert_eq!(cut.as_u64().unwrap() > 0, any_is_wide, "{name}: wider than a phone");
     }
 }
 
