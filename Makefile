@@ -88,12 +88,11 @@ rtl: rtl-setup
 	TRIMLINE_RTL_ALL=1 cargo test --release --locked -p trimline-scenario --test it nano_rtl
 	TRIMLINE_RTL_COST=1 cargo test --release --locked -p trimline-rtl --test it cost -- --nocapture
 
-# The program that the tests have built.
+# The program that the tests have built. Two studies at once: each ends with a long run or two.
 studies: rtl-setup
 	cargo test --quiet --locked --workspace --tests --no-run
-	for study in $(STUDIES); do \
-	    target/debug/trimline reproduce $$study --quick --out out/quick/$$study || exit 1; \
-	done
+	printf '%s\n' $(STUDIES) | \
+	    xargs -P 2 -I{} target/debug/trimline reproduce {} --quick --out out/quick/{}
 
 lint:
 	cargo fmt --all --check

@@ -51,8 +51,8 @@ fn run(words: &[&str]) {
 
 #[test]
 fn the_package_does_what_its_tests_say() {
-    // With what is skipped, and why.
-    run(&["pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
+    // With what is skipped, and why. Most tests wait for a process.
+    run(&["pytest", "-q", "-rs", "-n", "2", "-p", "no:cacheprovider"]);
 }
 
 #[test]
