@@ -32,7 +32,7 @@ pub struct TuneResults {
     pub drawn: Drawn,
     /// The rounds of the halving.
     pub rounds: Vec<HalvingRound>,
-    /// How many fresh seeds the best and what was not told from it got.
+    /// How many fresh seeds the best point got, and each that was not significantly worse.
     pub confirm: u32,
     /// How many jobs it took.
     pub jobs: u64,
@@ -40,6 +40,8 @@ pub struct TuneResults {
     pub points: Vec<TunePoint>,
     /// Where the optimum is flat; `null` without a best point.
     pub flat: Option<Flat>,
+    /// What the runs of the best point warn of.
+    pub warnings: Vec<String>,
 }
 
 /// An aim.
@@ -103,7 +105,7 @@ pub struct TunePoint {
     pub rounds: u32,
     /// The aim over the seeds by which it was chosen or not.
     pub chosen_by: Option<Estimate>,
-    /// The aim over fresh seeds; `null` of points that were told from the best before.
+    /// The aim over fresh seeds; `null` of points that were significantly worse before.
     pub confirmed: Option<Estimate>,
     /// The left sides of the constraints, over fresh seeds if there are some.
     pub constraints: Vec<Option<f64>>,
@@ -136,9 +138,11 @@ impl TunePoint {
 pub enum Stands {
     /// The best.
     Best,
-    /// Not told from the best with fresh seeds.
+    /// Better than the best with fresh seeds: the halving has dropped it by chance.
+    Better,
+    /// Not significantly different from the best.
     Flat,
-    /// Worse than the best.
+    /// Significantly worse than the best.
     Worse,
     /// It breaks a constraint.
     Infeasible,
@@ -154,6 +158,7 @@ impl Stands {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Best => "best",
+            Self::Better => "better",
             Self::Flat => "flat",
             Self::Worse => "worse",
             Self::Infeasible => "infeasible",
@@ -163,10 +168,10 @@ impl Stands {
     }
 }
 
-/// The points that are not told from the best, and the best.
+/// The best point and those that are not significantly different from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flat {
-    /// How many they are.
+    /// How many there are.
     pub points: u32,
     /// Their least and greatest value on each axis.
     pub from: Vec<String>,
@@ -190,7 +195,7 @@ impl TuneResults {
         let rounds = self.rounds.iter().map(|r| format!("{} x {}", r.points, r.seeds));
         let rounds = rounds.collect::<Vec<_>>().join(", ");
         format!(
-            "{} points, {}; halving, points x seeds: {rounds}; then {} fresh seeds",
+            "{} points, {}; successive halving, points x seeds: {rounds}; then {} fresh seeds",
             self.points.len(),
             self.drawn.words(),
             self.confirm
@@ -201,32 +206,78 @@ impl TuneResults {
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let (Some(best), Some(flat)) = (self.best(), &self.flat) else {
-            return vec!["no best point was found".to_owned()];
+            return vec![self.without_best()];
         };
-        let aim = best.confirmed.map_or_else(String::new, |aim| {
-            let half = aim.interval.map_or_else(String::new, |half| format!(" ± {}", short(half)));
-            let what = named(&self.aim.metric);
-            format!(", {what} {}{half} over {} fresh seeds", short(aim.mean), aim.seeds)
-        });
-        let best = format!("best: {}{aim}", best.label(&self.axes));
-        vec![best, self.about_flat(flat)]
+        let aim = best.aim().map_or_else(String::new, |aim| self.about_aim(aim));
+        let mut sentences = vec![format!("best: {}{aim}", best.label(&self.axes))];
+        sentences.push(self.about_flat(flat));
+        sentences.extend((0..self.axes.len()).filter_map(|axis| self.about_end(best, axis)));
+        let better = self.points.iter().filter(|point| point.stands == Stands::Better);
+        sentences.extend(better.map(|point| {
+            let label = point.label(&self.axes);
+            format!("{label} is better with fresh seeds: dropped by chance, so raise the budget")
+        }));
+        sentences
+    }
+
+    fn about_aim(&self, aim: Estimate) -> String {
+        let half = aim.interval.map_or_else(String::new, |half| format!(" ± {}", short(half)));
+        let what = named(&self.aim.metric);
+        format!(", {what} {}{half} over {} fresh seeds", short(aim.mean), aim.seeds)
+    }
+
+    /// Why there is no best point.
+    #[must_use]
+    pub fn without_best(&self) -> String {
+        let Some(least) = self.points.first().filter(|p| p.stands == Stands::Infeasible) else {
+            return "no best point: runs failed or are missing".to_owned();
+        };
+        let side = |value: &Option<f64>| value.map_or_else(|| "none".to_owned(), short);
+        let sides = self.constraints.iter().zip(&least.constraints);
+        let sides: Vec<String> =
+            sides.map(|(text, value)| format!("{text} (it is {})", side(value))).collect();
+        format!(
+            "no point meets the constraints; the one that violates them least is {}: {}",
+            least.label(&self.axes),
+            sides.join(", ")
+        )
+    }
+
+    /// Says that the best value of an axis is the last one on its side.
+    fn about_end(&self, best: &TunePoint, axis: usize) -> Option<String> {
+        let tried = || self.points.iter().filter_map(|point| point.numbers[axis]);
+        let own = best.numbers[axis]?;
+        let (least, most) = (tried().fold(own, f64::min), tried().fold(own, f64::max));
+        let end = match (own == least, own == most) {
+            (true, false) => "smallest",
+            (false, true) => "largest",
+            _ => return None,
+        };
+        let (name, value) = (&self.axes[axis], &best.at[axis]);
+        Some(format!(
+            "{name}={value} is the {end} value tried: a wider range may hold a better one"
+        ))
     }
 
     fn about_flat(&self, flat: &Flat) -> String {
         if flat.points < 2 {
-            return "flat: nowhere; every other point is told from the best".to_owned();
+            return "flat: nowhere; every other point is significantly worse".to_owned();
         }
         let range = |((axis, from), to): ((&String, &String), &String)| match from == to {
             true => format!("{axis} {from}"),
-            false => format!("{axis} between {from} and {to}"),
+            false => format!("{axis} from {from} to {to}"),
         };
         let ranges: Vec<String> =
             self.axes.iter().zip(&flat.from).zip(&flat.to).map(range).collect();
         let within = flat.within.map_or_else(String::new, |within| {
-            format!("; with 95 % none is worse by more than {:.1} %", within * 100.0)
+            format!(
+                "; with 95 % none of them is worse than the best by more than {:.1} %",
+                within * 100.0
+            )
         });
         let (n, all) = (flat.points, self.points.len());
-        format!("flat: {n} of {all} points are not told from it: {}{within}", ranges.join(", "))
+        let ranges = ranges.join(", ");
+        format!("flat: {n} of {all} points are not significantly different: {ranges}{within}")
     }
 
     /// Writes `tune.json`.

@@ -36,7 +36,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     dirs.truncate(2);
     std::fs::write(dir.join("comparison.html"), report::render_comparison(&dirs)?)?;
-    for (name, write) in [("study", fixture::study as fn(&Path)), ("seeds", fixture::seeds)] {
+    let judged: [(&str, fn(&Path)); 3] =
+        [("study", fixture::study), ("seeds", fixture::seeds), ("tune", fixture::tune)];
+    for (name, write) in judged {
         let out = dir.join(name);
         write(&out);
         std::fs::write(out.join("report.html"), report::render(&out)?)?;

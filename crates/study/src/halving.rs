@@ -42,12 +42,13 @@ pub(crate) const fn rounds(points: usize) -> u32 {
     if points < 2 { 0 } else { (points - 1).ilog2() + 1 }
 }
 
-/// The rounds of `points` with `budget` jobs, which they share equally.
-pub(crate) fn schedule(points: usize, budget: u64) -> Vec<HalvingRound> {
+/// The rounds of `points` with `budget` jobs, which they share equally, but with no more seeds than
+/// `most`.
+pub(crate) fn schedule(points: usize, budget: u64, most: u64) -> Vec<HalvingRound> {
     let count = rounds(points);
     let (mut left, mut seeds) = (points as u64, 0);
     let mut round = |_| {
-        seeds += budget / (left * u64::from(count));
+        seeds = (seeds + budget / (left * u64::from(count))).min(most);
         let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let round = HalvingRound { points: number(left), seeds: number(seeds) };
         left = left.div_ceil(2);
@@ -70,8 +71,8 @@ pub(crate) enum Halved {
     Done(Vec<Vec<usize>>),
 }
 
-/// Go through `rounds` of so many points. `standing` says how good a point seems with the first so
-/// many seeds, if it was run with these.
+/// Go through `rounds`. `standing` says how good a point seems with a number of seeds, the first
+/// ones, if it was run with them.
 pub(crate) fn halve(
     points: usize,
     rounds: &[HalvingRound],
@@ -109,7 +110,7 @@ mod tests {
     fn rounds_share_the_budget() {
         assert_eq!([0, 1, 2, 3, 4, 5, 8, 9].map(rounds), [0, 0, 1, 2, 2, 3, 3, 4]);
         let of = |points, budget| -> Vec<(u32, u32)> {
-            schedule(points, budget).iter().map(|r| (r.points, r.seeds)).collect()
+            schedule(points, budget, u64::MAX).iter().map(|r| (r.points, r.seeds)).collect()
         };
         assert_eq!(of(16, 128), [(16, 2), (8, 6), (4, 14), (2, 30)]);
         assert_eq!(of(5, 100), [(5, 6), (3, 17), (2, 33)], "what is left is rounded up");
@@ -123,7 +124,7 @@ mod tests {
                     before = round.seeds;
                     u64::from(round.points) * u64::from(more)
                 };
-                let rounds = schedule(points, budget);
+                let rounds = schedule(points, budget, u64::MAX);
                 let jobs: u64 = rounds.iter().map(jobs).sum();
                 assert!(jobs <= budget && rounds[0].seeds >= 2, "{points} {budget}: {jobs}");
             }
@@ -152,7 +153,7 @@ mod tests {
                     (0..seeds as u64).map(|s| value(first_seed + s, point, 11, 4.0)).sum();
                 Some(Standing::Feasible(sum / seeds as f64))
             };
-            let rounds = schedule(32, 640);
+            let rounds = schedule(32, 640, u64::MAX);
             let Halved::Done(ranked) = halve(32, &rounds, &standing) else { panic!("all is run") };
             let sizes: Vec<usize> = ranked.iter().map(Vec::len).collect();
             assert_eq!(sizes, [32, 16, 8, 4, 2]);
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_was_not_run_is_asked_for_round_by_round() {
-        let rounds = schedule(4, 16);
+        let rounds = schedule(4, 16, u64::MAX);
         let run_up_to = |most: usize| {
             move |point: usize, seeds: usize| {
                 (seeds <= most).then_some(Standing::Feasible(-(point as f64)))
@@ -186,7 +187,7 @@ mod tests {
             Standing::Infeasible(0.1),
             Standing::Feasible(2.0),
         ];
-        let rounds = schedule(5, 30);
+        let rounds = schedule(5, 30, u64::MAX);
         let Halved::Done(ranked) = halve(5, &rounds, &|point, _| Some(stands[point])) else {
             panic!("all is run")
         };

@@ -400,7 +400,7 @@ fn check_runs(axes: &[Axis], seeds: &[u64], at: &At) -> Checked<()> {
         .hint(format!("{RUNS_MAX} runs at most: take fewer values or axes, or several sweeps")))
 }
 
-fn needed_seeds(table: &mut Reader<'_>) -> Checked<Vec<u64>> {
+pub(crate) fn needed_seeds(table: &mut Reader<'_>) -> Checked<Vec<u64>> {
     match table.node("seeds") {
         Some(node) => seeds(node),
         None => Err(table.missing("seeds", "add `seeds = [1]`")),
@@ -408,7 +408,7 @@ fn needed_seeds(table: &mut Reader<'_>) -> Checked<Vec<u64>> {
 }
 
 /// A list of seeds, or a text of ranges.
-pub(crate) fn seeds(node: &Node) -> Checked<Vec<u64>> {
+fn seeds(node: &Node) -> Checked<Vec<u64>> {
     if let Value::Text(text) = &node.value {
         let seeds = text.parse::<Seeds>();
         return seeds.map(|seeds| seeds.list().to_vec()).map_err(|why| {

@@ -1,7 +1,7 @@
 //! What a tuner varies: axes with lists or ranges of values, and the points that are drawn of them
 //! (docs/specs/tuning.md, section 2).
 
-use scenario::{At, Diagnostic, Node, Reader, Value};
+use scenario::{At, Node, Reader, Value};
 use units::{Bytes, Dur, Rate};
 
 use crate::Checked;
@@ -38,8 +38,6 @@ struct Range {
     high: f64,
     is_log: bool,
     of: Quantity,
-    /// Where both stand.
-    ends: [At; 2],
 }
 
 /// What the ends of a range are.
@@ -50,14 +48,6 @@ enum Quantity {
     Bytes,
     Time,
     Rate,
-}
-
-/// A value at an end of a range, and where it stands.
-pub(crate) struct End {
-    /// Index of the axis.
-    pub(crate) axis: usize,
-    pub(crate) value: AxisValue,
-    pub(crate) at: At,
 }
 
 /// The points of a space: the values of its axes, and for each point their indices.
@@ -110,22 +100,6 @@ impl Space {
             Values::Range(_) => None,
         };
         self.dimensions.iter().map(count).try_fold(1_u64, |all, n| all.checked_mul(n?))
-    }
-
-    /// Both ends of each range.
-    pub(crate) fn ends(&self) -> Vec<End> {
-        let of = |(axis, dimension): (usize, &Dimension)| match &dimension.values {
-            Values::List(_) => Vec::new(),
-            Values::Range(range) => {
-                let end = |(value, at): (f64, &At)| End {
-                    axis,
-                    value: range.value(value),
-                    at: at.clone(),
-                };
-                [range.low, range.high].into_iter().zip(&range.ends).map(end).collect()
-            }
-        };
-        self.dimensions.iter().enumerate().flat_map(of).collect()
     }
 
     /// Every combination of values that `holds`; none of the axes is a range.
@@ -246,9 +220,8 @@ impl Range {
             let error = table.error("from", message, "not above 0");
             return Err(error.hint("begin above 0, or leave out `scale`"));
         }
-        let ends = ["from", "to"].map(|key| table.place(key));
         table.finish()?;
-        Ok(Self { low, high, is_log, of, ends })
+        Ok(Self { low, high, is_log, of })
     }
 
     /// The value at a share of the range.
@@ -302,7 +275,9 @@ fn end(table: &mut Reader<'_>, key: &'static str) -> Checked<(f64, Quantity)> {
     };
     let why = || {
         let error = node.at.error("a range begins and ends with a quantity", "no such");
-        error.hint("a number, or a size, time or rate above 0: 4, 0.5, \"37350B\", \"10us\", \"10Gbps\"")
+        error.hint(
+            "a number, or a size, time or rate above 0: 4, 0.5, \"37350B\", \"10us\", \"10Gbps\"",
+        )
     };
     found.ok_or_else(why)
 }
@@ -312,11 +287,6 @@ fn quantity(text: &str) -> Option<(f64, Quantity)> {
     let time = || text.parse::<Dur>().ok().map(|time| (time.as_us_f64(), Quantity::Time));
     let rate = || text.parse::<Rate>().ok().map(|rate| (rate.as_gbps_f64(), Quantity::Rate));
     bytes.or_else(time).or_else(rate)
-}
-
-/// An error at the end of a range that the scenario refuses.
-pub(crate) fn refused(end: &End, why: Diagnostic) -> Diagnostic {
-    why.moved_to(&end.at, "the scenario cannot have this end of the range")
 }
 
 #[cfg(test)]
@@ -386,9 +356,9 @@ mod tests {
     fn what_is_no_space() {
         let error = |text: &str| space(text).err().unwrap().to_string();
         let cases = [
-            ("a = { from = 9, to = 2 }\n", "x.toml:1:21: the range `a` is upside down"),
-            ("a = { from = 9, to = 9 }\n", "x.toml:1:21: the range `a` has one value"),
-            ("a = { from = \"9KB\", to = \"9us\" }\n", "x.toml:1:25: the ends of the range `a`"),
+            ("a = { from = 9, to = 2 }\n", "x.toml:1:22: the range `a` is upside down"),
+            ("a = { from = 9, to = 9 }\n", "x.toml:1:22: the range `a` has one value"),
+            ("a = { from = \"9KB\", to = \"9us\" }\n", "x.toml:1:26: the ends of the range `a`"),
             ("a = { from = \"-9KB\", to = \"9KB\" }\n", "x.toml:1:14: a range begins and ends"),
             ("a = { from = 0, to = 9, scale = \"logarithmic\" }\n", "x.toml:1:14: the logarith"),
             ("a = { from = 1, to = 9, scale = \"log\" }\n", "x.toml:1:33: unknown scale `log`"),

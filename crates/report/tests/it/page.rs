@@ -37,11 +37,14 @@ fn pages(dir: &Path) -> Vec<(&'static str, PathBuf)> {
     fixture::study(&study);
     let seeds = dir.join("seeds");
     fixture::seeds(&seeds);
+    let tune = dir.join("tune");
+    fixture::tune(&tune);
     vec![
         ("run", write(dir, "run", &render(&run).unwrap())),
         ("comparison", write(dir, "comparison", &render_comparison(&runs).unwrap())),
         ("study", write(dir, "study", &render(&study).unwrap())),
         ("seeds", write(dir, "seeds", &render(&seeds).unwrap())),
+        ("tune", write(dir, "tune", &render(&tune).unwrap())),
     ]
 }
 
