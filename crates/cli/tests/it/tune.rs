@@ -79,10 +79,12 @@ fn a_search_that_is_killed_goes_on_and_workers_change_nothing() {
     assert_eq!(after.len(), all);
     assert_eq!(results(&out), results(&dir.path().join("whole")));
 
-    // A larger budget takes what there is.
+    // With a larger budget the runs of the first round are there.
     let more = ["tune", "x.toml", "--out", "killed", "--budget", "24"];
     let said = text(&trimline(dir.path(), &more).stderr);
-    assert!(said.contains(&format!(" jobs: {all} finished before, ")), "{said}");
+    let (_, found) = said.split_once(" jobs: ").unwrap();
+    let found: usize = found.split_once(" finished").unwrap().0.parse().unwrap();
+    assert!(found >= 4 * 2, "{said}");
 }
 
 #[test]
@@ -177,9 +179,9 @@ fn what_is_wrong_in_a_search() {
         "no_constraint",
         refused("\nminimise", &format!("{constraint}minimise"))
     );
-    let condition = "where = [\"payloads <= 9000\"]\nset";
-    insta::assert_snapshot!("unknown_axis", refused("set", condition));
+    let condition = "where = [\"payloads <= 9000\"]\nset = [";
+    insta::assert_snapshot!("unknown_axis", refused("set = [", condition));
     insta::assert_snapshot!("value_refused", refused("to = \"9000B\"", "to = \"90MB\""));
-    let nothing = "where = [\"payload <= 1\"]\nset";
-    insta::assert_snapshot!("no_point_left", refused("set", nothing));
+    let nothing = "where = [\"payload <= 1\"]\nset = [";
+    insta::assert_snapshot!("no_point_left", refused("set = [", nothing));
 }
