@@ -36,9 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     dirs.truncate(2);
     std::fs::write(dir.join("comparison.html"), report::render_comparison(&dirs)?)?;
-    let judged: [(&str, fn(&Path)); 3] =
-        [("study", fixture::study), ("seeds", fixture::seeds), ("tune", fixture::tune)];
-    for (name, write) in judged {
+    let study = fixture::study as fn(&Path);
+    for (name, write) in [("study", study), ("seeds", fixture::seeds), ("tune", fixture::tune)] {
         let out = dir.join(name);
         write(&out);
         std::fs::write(out.join("report.html"), report::render(&out)?)?;
