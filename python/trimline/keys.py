@@ -2231,3 +2231,4 @@ class Scenario(TypedDict, total=False):
     transport: Union[Transport, Sequence[Transport]]
     variant: Union[Variant, Sequence[Variant]]
     sweep: dict[str, Any]
+    tune: dict[str, Any]

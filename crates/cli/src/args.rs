@@ -55,6 +55,9 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Run a scenario along its own sweep: mean and 95 % interval per point
     Sweep(Sweep),
+    /// Search for the best values of some keys of a scenario, and say which others are as good
+    /// (docs/tuning.md)
+    Tune(Tune),
     /// Run a study or a figure of it: published, band, measured and verdict of every row
     Reproduce(Reproduce),
     /// Say how many rows of reproduced studies came out: a line per study, and a page
@@ -578,7 +581,31 @@ pub(crate) struct Sweep {
     pub(crate) json: bool,
 }
 
-/// How the jobs of a sweep or a comparison are run.
+#[derive(Args)]
+pub(crate) struct Tune {
+    /// The scenario (TOML), with a table `[tune]`
+    pub(crate) file: PathBuf,
+    /// Change a value of the scenario in every run, for example --set topology.k=16
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Seeds in place of those of the file: 1-40 or 1-20,31-40
+    #[arg(long, value_name = "RANGES")]
+    pub(crate) seeds: Option<Seeds>,
+    /// How many runs the halving takes at most, in place of that of the file; finished ones are
+    /// not run again
+    #[arg(long, value_name = "RUNS")]
+    pub(crate) budget: Option<u64>,
+    /// Where the result files go [default: out/tune/ and the name of the scenario file]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+    /// Print JSON instead of tables; with --list-jobs a list, with the command that runs each
+    #[arg(long, conflicts_with_all = ["emit", "job"])]
+    pub(crate) json: bool,
+}
+
+/// How the jobs of a sweep, a comparison or a search are run.
 #[derive(Args)]
 pub(crate) struct Jobs {
     /// Runs that go on at once, a process each; no effect on results [default: all cores]

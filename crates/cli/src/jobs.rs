@@ -1,4 +1,4 @@
-//! The jobs of a sweep or a comparison: run here or elsewhere, listed, handed to a batch system.
+//! The jobs of a sweep, a comparison or a search: run here or elsewhere, listed, handed to a batch system.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -102,7 +102,7 @@ impl<'p> Batch<'p> {
     /// were results before.
     pub(crate) fn run(
         &self,
-        seeding: Seeding,
+        seeding: Seeding<'_>,
         progress: args::Progress,
     ) -> Result<Done<'p>, Error> {
         self.say_other_engines();
@@ -114,7 +114,7 @@ impl<'p> Batch<'p> {
             jobs: &self.jobs,
             args: self.command.clone(),
             at_once: self.how.threads.unwrap_or_else(cores),
-            bar: RunsBar::new(progress, self.jobs.count()),
+            bar: RunsBar::new(progress, seeding.most_runs(self.plan)),
             found: AtomicUsize::new(0),
         };
         let done = self.run_by(seeding, &|numbers| workers.run(numbers))?;
@@ -129,7 +129,7 @@ impl<'p> Batch<'p> {
     }
 
     /// Write a script for the batch system `scheduler` that runs what is left of the jobs.
-    pub(crate) fn emit(&self, scheduler: args::Scheduler, seeding: Seeding) -> Ended {
+    pub(crate) fn emit(&self, scheduler: args::Scheduler, seeding: Seeding<'_>) -> Ended {
         let left = self.left(seeding)?;
         match scheduler {
             args::Scheduler::Slurm => self.emit_slurm(&left),
@@ -137,7 +137,7 @@ impl<'p> Batch<'p> {
     }
 
     /// The numbers of jobs that are needed next and have no results.
-    fn left(&self, seeding: Seeding) -> Result<Vec<usize>, Error> {
+    fn left(&self, seeding: Seeding<'_>) -> Result<Vec<usize>, Error> {
         let left = RefCell::new(Vec::new());
         self.run_by(seeding, &|numbers: &[usize]| {
             let ends = self.found(numbers);
@@ -157,7 +157,7 @@ impl<'p> Batch<'p> {
     }
 
     /// What `run` makes of the jobs.
-    fn run_by(&self, seeding: Seeding, run: &RunJobs<'_>) -> Result<Done<'p>, Error> {
+    fn run_by(&self, seeding: Seeding<'_>, run: &RunJobs<'_>) -> Result<Done<'p>, Error> {
         let (asked, missing) = (Cell::new(0), RefCell::new(Vec::new()));
         let noting = |numbers: &[usize]| {
             let ends = run(numbers);
@@ -234,7 +234,7 @@ impl<'p> Batch<'p> {
 
     /// Print a line for each job: its number, whether it is finished, what it is; with `json` also
     /// whether it is needed next, of as many seeds as `seeding` says.
-    pub(crate) fn list(&self, json: bool, seeding: Seeding) -> Ended {
+    pub(crate) fn list(&self, json: bool, seeding: Seeding<'_>) -> Ended {
         let program = own_program();
         let mut listed: Vec<Listed> =
             (0..self.jobs.count()).filter_map(|number| self.listed(number, &program)).collect();

@@ -28,6 +28,7 @@ mod sweep;
 mod switch;
 mod table;
 mod testbed;
+mod tune;
 mod workers;
 
 use std::ffi::OsString;
@@ -190,6 +191,7 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
         Command::Compare(args) => compare::compare(&args, progress),
         Command::Explain(args) => explain::explain(&args, progress),
         Command::Sweep(args) => sweep::sweep(&args, progress),
+        Command::Tune(args) => tune::tune(&args, progress),
         Command::Reproduce(args) => reproduce::reproduce(&args, progress),
         Command::Scoreboard(args) => scoreboard::scoreboard(&args),
         Command::List { what, json } => list::list(what, json),

@@ -14,6 +14,7 @@
 //! | `queues.parquet` | [`QueueRow`] | queue lengths, sampled, with `--trace queues` |
 //! | `metrics.json` | [`RunValues`] | every metric of a job of a sweep or comparison |
 //! | `runs.parquet` | [`RunTable`] | one row per job of a sweep or comparison |
+//! | `tune.json` | [`TuneResults`] | what `tune` found |
 //! | `comparison.json` | [`ComparisonResults`] | what a comparison over seeds says |
 //! | `results.json`, `study.json` | [`StudyResults`] | what a study's rows say, with `reproduce` |
 //! | `packets.pcapng` | [`PcapngWriter`] | every packet that arrives at a host, with `--trace packets` |
@@ -45,6 +46,7 @@ mod statistics;
 mod study;
 mod summary;
 mod table;
+mod tune;
 
 pub use cdf::{Thinning, cdf, cdf_of};
 pub use comparison::{
@@ -87,3 +89,4 @@ pub use summary::{
     size_range,
 };
 pub use table::{Columns, Row, TableWriter};
+pub use tune::{Aim, Drawn, Flat, HalvingRound, Stands, TUNE_SCHEMA, TunePoint, TuneResults};

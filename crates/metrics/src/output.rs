@@ -27,10 +27,11 @@ const LAST: &str = "summary.json";
 
 /// By which a directory is known to be ours, and by what in it. All but the last are published
 /// first.
-const MARKS: [(&str, &str); 4] = [
+const MARKS: [(&str, &str); 5] = [
     ("manifest.json", "/versions/trimline"),
     ("study.json", "/engine"),
     ("comparison.json", "/engine"),
+    ("tune.json", "/engine"),
     (LAST, "/digest"),
 ];
 
@@ -42,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 static UNFINISHED: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
 
 /// What a run may write. Those of an earlier run that this one does not write are removed.
-const RESULT_FILES: [&str; 19] = [
+const RESULT_FILES: [&str; 20] = [
     "summary.json",
     "manifest.json",
     "flows.parquet",
@@ -62,6 +63,7 @@ const RESULT_FILES: [&str; 19] = [
     "metrics.json",
     "runs.parquet",
     "comparison.json",
+    "tune.json",
 ];
 
 /// What an [`OutputDir`] has made, and takes away again.

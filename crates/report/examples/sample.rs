@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     dirs.truncate(2);
     std::fs::write(dir.join("comparison.html"), report::render_comparison(&dirs)?)?;
-    for (name, write) in [("study", fixture::study as fn(&Path)), ("seeds", fixture::seeds)] {
+    let study = fixture::study as fn(&Path);
+    for (name, write) in [("study", study), ("seeds", fixture::seeds), ("tune", fixture::tune)] {
         let out = dir.join(name);
         write(&out);
         std::fs::write(out.join("report.html"), report::render(&out)?)?;

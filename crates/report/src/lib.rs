@@ -1,6 +1,6 @@
 //! Result files to one self-contained HTML page.
 //!
-//! [`render`] makes the page of one run, a study or a comparison over seeds,
+//! [`render`] makes the page of one run, a study, a comparison over seeds or a search,
 //! [`render_comparison`] that of several runs.
 //! [`scoreboard()`] is a Markdown page over several studies.
 //! The pages need no network and no fonts. The text is escaped by `maud`, and colours follow the
@@ -27,6 +27,7 @@ mod seeds;
 mod study;
 mod timeline;
 mod topology;
+mod tune;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -58,7 +59,8 @@ pub enum ReportError {
     },
 }
 
-/// The page of the run, the study or the comparison over seeds whose results are in `dir`.
+/// The page of the run, the study, the comparison over seeds or the search whose results are in
+/// `dir`.
 ///
 /// # Errors
 /// A result file is missing or broken.
@@ -70,6 +72,10 @@ pub fn render(dir: &Path) -> Result<String, ReportError> {
     let comparison = dir.join("comparison.json");
     if comparison.exists() {
         return seeds::page(&metrics::ComparisonResults::read(&comparison)?);
+    }
+    let tune = dir.join("tune.json");
+    if tune.exists() {
+        return tune::page(&metrics::TuneResults::read(&tune)?);
     }
     run::page(&results::Results::read(dir)?)
 }

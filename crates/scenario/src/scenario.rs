@@ -409,9 +409,10 @@ impl<'d> Tables<'d> {
             return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
         }
         let (measure, fault) = (root.table_or_empty("measure")?, root.tables("fault")?);
-        // These two are for `trimline sweep` and `trimline compare`; they say nothing of a single
+        // These three are for `trimline sweep`, `compare` and `tune`; they say nothing of a single
         // run.
         let sweep = root.node("sweep");
+        root.node("tune");
         variant::read(root)?;
         Ok(Self {
             routing,

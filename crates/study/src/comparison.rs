@@ -334,21 +334,11 @@ impl<'t> Table<'t> {
     /// What the summaries warn of, each once for each run, with how many seeds it is of. Warnings
     /// that differ in numbers are one.
     fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for (index, run) in self.runs.iter().enumerate() {
-            let mut kinds: BTreeMap<String, (&str, usize)> = BTreeMap::new();
-            for warning in self.of_run(index).flat_map(|(_, ran)| &ran.warnings) {
-                let kind = warning.replace(|c: char| c.is_ascii_digit() || c == '.', "");
-                kinds.entry(kind).or_insert((warning, 0)).1 += 1;
-            }
-            let all = self.of_run(index).count();
-            let shown = |(warning, n)| match n {
-                1 if all == 1 => format!("{}: {warning}", run.id),
-                _ => format!("{}, {n} of {all} seeds, for example: {warning}", run.id),
-            };
-            warnings.extend(kinds.into_values().map(shown));
-        }
-        warnings
+        let of = |(index, run): (usize, &Run)| {
+            let all = self.of_run(index).map(|(_, ran)| ran.warnings.clone());
+            runs::warnings(&run.id, &all.collect::<Vec<_>>())
+        };
+        self.runs.iter().enumerate().flat_map(of).collect()
     }
 
     /// Whether all runs with the same seed had the same measured messages.

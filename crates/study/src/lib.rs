@@ -4,14 +4,17 @@
 //! `row` and `formula`), [`Plan`] says which runs that takes, [`run()`] runs them and judges
 //! every row (`metric`, `probe`, `judge`, `reads`, `rounds`, `phases`), and [`Record`] knows what
 //! was found before. A [`Sweep`] is a scenario's own sweep, a [`Comparison`] sets scenarios beside
-//! each other; both are run by the same code, as [`Jobs`] in directories (`docs/sweeps.md`).
+//! each other, a [`Tune`] searches for the best values of keys (`space`, `halving`). All are run by
+//! the same code, as [`Jobs`] in directories (`docs/sweeps.md`).
 //!
 //! Deliberately absent: numbers of any publication, which stand in `studies/`; terminals; HTML.
 
 mod by_size;
 mod comparison;
+mod condition;
 mod figure;
 mod formula;
+mod halving;
 mod job;
 mod judge;
 mod metric;
@@ -26,8 +29,11 @@ mod row;
 mod run;
 mod runs;
 mod seeds;
+mod space;
 mod study;
 mod sweep;
+mod tune;
+mod tuned;
 mod variant;
 
 pub use comparison::{Comparison, What};
@@ -39,6 +45,7 @@ pub use rounds::is_wide;
 pub use seeds::Seeds;
 pub use study::{Study, list};
 pub use sweep::{Sweep, share};
+pub use tune::{Instead, Tune};
 
 /// What has been read and is right, or what is wrong with it.
 type Checked<T> = Result<T, scenario::Diagnostic>;

@@ -17,11 +17,12 @@ use crate::phases;
 use crate::plan::{Job, Place, Plan};
 use crate::rounds::{FEWEST_BEFORE_STOP, FEWEST_SEEDS, more_seeds};
 use crate::run::Point;
+use crate::tune::{Stage, Tune};
 
 /// How to run a plan.
 pub struct Options<'e> {
     /// Which of its seeds.
-    pub seeds: Seeding,
+    pub seeds: Seeding<'e>,
     /// What runs them.
     pub engine: Engine<'e>,
 }
@@ -30,14 +31,27 @@ pub struct Options<'e> {
 pub type RunJobs<'e> = dyn Fn(&[usize]) -> Vec<JobEnd> + 'e;
 
 /// How many of the seeds of a plan are run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Seeding {
+#[derive(Clone, Copy)]
+pub enum Seeding<'t> {
     /// Every one.
     All,
     /// As many as the verdicts on rows take.
     Verdicts,
     /// As many as it takes until half of each interval is at most this share of its value.
     Until(f64),
+    /// Those that a search asks for, of the points that it asks for.
+    Tune(&'t Tune),
+}
+
+impl Seeding<'_> {
+    /// How many runs of `plan` that takes at most.
+    #[must_use]
+    pub fn most_runs(&self, plan: &Plan<'_>) -> usize {
+        match self {
+            Self::Tune(tune) => tune.most_runs().min(plan.runs()),
+            Self::All | Self::Verdicts | Self::Until(_) => plan.runs(),
+        }
+    }
 }
 
 /// What runs the jobs of a plan. No effect on results.
@@ -201,14 +215,17 @@ impl<'p> Runner<'p> {
     }
 
     /// Run as many seeds as `seeding` says.
-    fn rounds(&self, seeding: Seeding, progress: &(dyn Fn(Step<'_>) + Sync)) -> Vec<AllRan> {
+    fn rounds(&self, seeding: Seeding<'_>, progress: &(dyn Fn(Step<'_>) + Sync)) -> Vec<AllRan> {
+        if let Seeding::Tune(tune) = seeding {
+            return self.tune(tune, progress);
+        }
         let Plan { study, jobs, .. } = self.plan;
         let mut ran: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
         let rounds = jobs.iter().map(|job| job.round + 1).max().unwrap_or(0);
         let mut left: BTreeSet<usize> = (0..jobs.len()).collect();
         let for_causes = for_causes(self.plan);
         let fewest = match seeding {
-            Seeding::All => rounds,
+            Seeding::All | Seeding::Tune(_) => rounds,
             Seeding::Verdicts => FEWEST_SEEDS,
             Seeding::Until(_) => FEWEST_BEFORE_STOP,
         };
@@ -238,6 +255,26 @@ impl<'p> Runner<'p> {
             progress(Step { run: i, label: &jobs[i].label, done: 1.0 });
         }
         ran
+    }
+
+    /// Run what `tune` asks for until it has found the best.
+    fn tune(&self, tune: &Tune, progress: &(dyn Fn(Step<'_>) + Sync)) -> Vec<AllRan> {
+        let Plan { study, jobs, .. } = self.plan;
+        let mut ran: Vec<AllRan> = study.figures.iter().map(|_| AllRan::new()).collect();
+        loop {
+            let stage = tune.stage(&judge(self.plan, &study.figures[0], &ran[0]));
+            let Stage::Needs(wanted) = stage else { return ran };
+            let is_wanted = |job: &&Job<'_>| {
+                let was_run = ran[0].contains_key(&(0, job.point.clone(), job.seed));
+                !was_run && wanted.contains(&(job.point.clone(), job.seed))
+            };
+            let next = jobs.iter().enumerate().filter(|(_, job)| is_wanted(job));
+            let next: Vec<(usize, &Job<'_>)> = next.collect();
+            // What is asked for and is no job of the plan would be asked for again.
+            if next.is_empty() || !self.run(next.into_iter(), progress, &mut ran) {
+                return ran;
+            }
+        }
     }
 
     /// What other phases than those of `ran` change, if the plan asks for it.
@@ -323,7 +360,7 @@ fn for_causes(plan: &Plan<'_>) -> BTreeSet<usize> {
 /// published form are for its rows alone.
 fn needed(
     plan: &Plan<'_>,
-    seeding: Seeding,
+    seeding: Seeding<'_>,
     ran: &[AllRan],
     jobs: impl Iterator<Item = usize>,
 ) -> Vec<usize> {

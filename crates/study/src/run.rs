@@ -21,6 +21,8 @@ pub(crate) struct Run {
     pub(crate) seeds: Vec<u64>,
     pub(crate) sets: Vec<Edit>,
     pub(crate) axes: Vec<Axis>,
+    /// The points that are run, if it is not every combination of values: those of a tuner.
+    drawn: Option<Vec<Point>>,
     /// The values of the axis [`VARIANT`], which is the first one, if there is one; else the only
     /// one that is run, if there is one.
     variants: Vec<Variant>,
@@ -106,6 +108,7 @@ impl Run {
             seeds,
             sets,
             axes,
+            drawn: None,
             variants: Vec::new(),
             probe,
             quick,
@@ -158,6 +161,7 @@ impl Run {
             seeds,
             sets,
             axes: Vec::new(),
+            drawn: None,
             variants: Vec::new(),
             probe: None,
             quick: None,
@@ -167,8 +171,18 @@ impl Run {
         }
     }
 
+    /// The same at `points` of `axes`, which stand in `sets`.
+    pub(crate) fn at_points(mut self, axes: Vec<Axis>, points: Vec<Point>) -> Self {
+        self.axes = axes;
+        self.drawn = Some(points);
+        self
+    }
+
     /// The points of its sweep, in the order of the values, the last axis fastest.
     pub(crate) fn points(&self, quick: bool) -> Vec<Point> {
+        if let Some(drawn) = &self.drawn {
+            return drawn.clone();
+        }
         let indices = |(i, axis): (usize, &Axis)| match (&self.quick, quick) {
             (None, true) => Vec::new(),
             (Some(part), true) => part.values.get(i).cloned().unwrap_or_default(),
@@ -350,7 +364,7 @@ pub(crate) fn entries(node: &Node) -> Checked<&scenario::Table> {
 }
 
 /// A list of texts, each with its place.
-fn texts(node: &Node) -> Checked<Vec<Edit>> {
+pub(crate) fn texts(node: &Node) -> Checked<Vec<Edit>> {
     let text = |item: &Node| match &item.value {
         Value::Text(text) => Ok((text.clone(), item.at.clone())),
         other => Err(item.at.error(format!("a text is wanted, not {}", other.kind()), "here")),
@@ -386,7 +400,7 @@ fn check_runs(axes: &[Axis], seeds: &[u64], at: &At) -> Checked<()> {
         .hint(format!("{RUNS_MAX} runs at most: take fewer values or axes, or several sweeps")))
 }
 
-fn needed_seeds(table: &mut Reader<'_>) -> Checked<Vec<u64>> {
+pub(crate) fn needed_seeds(table: &mut Reader<'_>) -> Checked<Vec<u64>> {
     match table.node("seeds") {
         Some(node) => seeds(node),
         None => Err(table.missing("seeds", "add `seeds = [1]`")),
@@ -428,12 +442,17 @@ fn once_each<V: PartialEq>(items: &[Node], values: &[V], what: &str) -> Checked<
 fn axes(node: &Node) -> Checked<Vec<Axis>> {
     let axis = |(key, (at, node)): (&String, &(At, Node))| {
         name(key, "an axis", at)?;
-        let items = list_of_values(node)?;
-        let values = items.iter().map(axis_value).collect::<Result<Vec<_>, _>>()?;
-        once_each(items, &values, "a value of the axis")?;
-        Ok(Axis { name: key.clone(), values })
+        Ok(Axis { name: key.clone(), values: axis_values(node)? })
     };
     entries(node)?.iter().map(axis).collect()
+}
+
+/// The values of an axis, each once.
+pub(crate) fn axis_values(node: &Node) -> Checked<Vec<AxisValue>> {
+    let items = list_of_values(node)?;
+    let values = items.iter().map(axis_value).collect::<Result<Vec<_>, _>>()?;
+    once_each(items, &values, "a value of the axis")?;
+    Ok(values)
 }
 
 /// A number, a quantity with a unit, or a name.
@@ -459,7 +478,7 @@ fn quantity(text: &str) -> Option<f64> {
 }
 
 /// Every axis stands in some edit, and every `{name}` in an edit is an axis.
-fn check_placeholders(axes: &[Axis], sets: &[Edit], axes_at: &At) -> Checked<()> {
+pub(crate) fn check_placeholders(axes: &[Axis], sets: &[Edit], axes_at: &At) -> Checked<()> {
     let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
     for (set, at) in sets {
         for part in set.split('{').skip(1) {

@@ -1,6 +1,6 @@
 //! Every run of a plan as a row of `runs.parquet`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use metrics::{RunRow, RunTable};
@@ -69,4 +69,20 @@ fn metrics_of(ran: &AllRan, formulas: &[Arc<Formula>]) -> Vec<String> {
         !NO_METRICS.contains(&name.as_str()) && !formulas.iter().any(|f| f.text == ***name)
     };
     names.iter().filter(is_wanted).map(|name| (*name).clone()).collect()
+}
+
+/// The warnings of the seeds of what is called `label`, each once, with how many seeds it is of.
+/// Warnings that differ in numbers are one.
+pub(crate) fn warnings(label: &str, of_seeds: &[Vec<String>]) -> Vec<String> {
+    let mut kinds: BTreeMap<String, (&str, usize)> = BTreeMap::new();
+    for warning in of_seeds.iter().flatten() {
+        let kind = warning.replace(|c: char| c.is_ascii_digit() || c == '.', "");
+        kinds.entry(kind).or_insert((warning, 0)).1 += 1;
+    }
+    let all = of_seeds.len();
+    let shown = |(warning, n)| match n {
+        1 if all == 1 => format!("{label}: {warning}"),
+        _ => format!("{label}, {n} of {all} seeds, for example: {warning}"),
+    };
+    kinds.into_values().map(shown).collect()
 }

@@ -47,7 +47,7 @@ metrics = ["fct_us.p99", "packets.trimmed"]
 "#;
 
 /// A program that this test has started ends with it.
-struct Started(Child);
+pub(crate) struct Started(pub(crate) Child);
 
 impl Drop for Started {
     fn drop(&mut self) {
@@ -62,16 +62,16 @@ fn command(dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-fn trimline(dir: &Path, args: &[&str]) -> Output {
+pub(crate) fn trimline(dir: &Path, args: &[&str]) -> Output {
     command(dir, args).output().unwrap()
 }
 
-fn start(dir: &Path, args: &[&str]) -> Started {
+pub(crate) fn start(dir: &Path, args: &[&str]) -> Started {
     let mut command = command(dir, args);
     Started(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
@@ -92,7 +92,7 @@ fn with_sweep() -> tempfile::TempDir {
 }
 
 /// The finished jobs in an output directory, and when each was finished.
-fn finished(out: &Path) -> BTreeMap<PathBuf, SystemTime> {
+pub(crate) fn finished(out: &Path) -> BTreeMap<PathBuf, SystemTime> {
     let jobs = fs::read_dir(out.join("jobs")).into_iter().flatten().flatten();
     let summaries = jobs.map(|job| job.path().join("summary.json"));
     summaries
@@ -100,7 +100,7 @@ fn finished(out: &Path) -> BTreeMap<PathBuf, SystemTime> {
         .collect()
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < Duration::from_secs(120), "never: {what}");

@@ -215,3 +215,28 @@ fn a_comparison_over_seeds_has_sentences_tables_and_a_plot() {
     }
     assert_eq!(plots(&page), 1);
 }
+
+#[test]
+fn a_search_has_a_plot_for_each_axis_and_says_where_it_is_flat() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::tune(dir.path());
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    let parts = [
+        "A &lt;b&gt; search",
+        "minimise completion time p99 (µs), with goodput_gbps &gt;= 9",
+        "4 points, a scrambled Sobol sequence; successive halving, points x seeds: 4 x 2, 2 x 6",
+        "best: k=20 rule=dctcp, completion time p99 (µs) 30.50 ± 2.484 over 3 fresh seeds",
+        "flat: 2 of 4 points are not significantly different: k from 20 to 25, rule dctcp",
+        "none of them is worse than the best by more than 12.5 %",
+        "Along k",
+        "Along rule",
+        "violates a constraint",
+        "the best point: made up",
+        "trimline run x.toml --set queue.k=20 --seed 1",
+    ];
+    for part in parts {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(page.matches("<figure").count(), 2);
+}

@@ -210,8 +210,8 @@ fn types_of_python_have_every_key_as_it_is_defined() {
     let fields: String = fields.collect();
     let about = "    \"\"\"A scenario: one experiment.\"\"\"\n";
     let scenario = format!("\n\nclass Scenario(TypedDict, total=False):\n{about}\n{fields}");
-    let sweep = "    sweep: dict[str, Any]\n";
-    let text = format!("{HEAD}{}{scenario}{sweep}", module.text);
+    let others = "    sweep: dict[str, Any]\n    tune: dict[str, Any]\n";
+    let text = format!("{HEAD}{}{scenario}{others}", module.text);
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/trimline/keys.py");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&page, &text).unwrap();

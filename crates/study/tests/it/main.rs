@@ -3,3 +3,4 @@
 mod errors;
 mod repository;
 mod reproduce;
+mod tune;

@@ -1,0 +1,188 @@
+//! [`Tuned`]: what a search has found, as results.
+
+use std::ops::Range;
+
+use metrics::{
+    Aim, Difference, Estimate, Flat, Order, Stands, TUNE_SCHEMA, TunePoint, TuneResults,
+};
+use scenario::ENGINE_VERSION;
+
+use crate::halving::Standing;
+use crate::judge::Judge;
+use crate::reproduce::Ran;
+use crate::run::Point;
+use crate::runs;
+use crate::tune::{Found, Stage, Tune};
+
+/// A search and what its runs measured.
+pub(crate) struct Tuned<'t> {
+    pub(crate) tune: &'t Tune,
+    pub(crate) judge: Judge<'t>,
+}
+
+/// A point as the results have it, and how good it is.
+type Ranked = (TunePoint, Standing);
+
+impl Tuned<'_> {
+    /// What was found. `command` repeats it.
+    pub(crate) fn results(&self, command: String) -> TuneResults {
+        let found = match self.tune.stage(&self.judge) {
+            Stage::Done(found) => Some(found),
+            Stage::Needs(_) => None,
+        };
+        let all = 0..self.tune.points.len();
+        let mut points: Vec<Ranked> = match &found {
+            Some(found) => all.map(|point| self.point(point, found)).collect(),
+            None => all.map(|point| self.open(point)).collect(),
+        };
+        // Of equal ones the first stays first.
+        points.sort_by(|(a, is), (b, of)| a.stands.cmp(&b.stands).then_with(|| is.order(of)));
+        let points: Vec<TunePoint> = points.into_iter().map(|(point, _)| point).collect();
+        let axes = self.tune.run().axes.iter().map(|axis| axis.name.clone()).collect();
+        let best = found.and_then(|found| found.best);
+        TuneResults {
+            schema: TUNE_SCHEMA,
+            engine: ENGINE_VERSION,
+            command,
+            title: self.tune.study().title.clone(),
+            aim: Aim { metric: self.tune.aim.text.clone(), maximise: self.tune.maximise },
+            constraints: self.tune.constraints.iter().map(|of| of.text.clone()).collect(),
+            axes,
+            drawn: self.tune.drawn,
+            rounds: self.tune.rounds.clone(),
+            confirm: u32::try_from(self.tune.confirm).unwrap_or(u32::MAX),
+            jobs: self.judge.ran.len() as u64,
+            flat: self.flat(&points),
+            warnings: best.map_or_else(Vec::new, |best| self.warnings(best)),
+            points,
+        }
+    }
+
+    /// A point of a search that has ended.
+    fn point(&self, point: usize, found: &Found) -> Ranked {
+        let tune = self.tune;
+        let halving = tune.of_halving(found.rounds[point]);
+        let fresh = tune.standing(&self.judge, point, tune.fresh());
+        let standing = fresh.or_else(|| tune.standing(&self.judge, point, halving.clone()));
+        let standing = standing.unwrap_or(Standing::Failed);
+        let latest = if fresh.is_some() { tune.fresh() } else { halving.clone() };
+        let less_best = found.best.filter(|best| *best != point).map(|best| match fresh {
+            Some(_) => {
+                let finalists = (0..tune.points.len()).filter(|other| self.has_fresh(*other));
+                tune.less_best(&self.judge, point, best, tune.fresh(), finalists.count() - 1)
+            }
+            None => {
+                let common = tune.of_halving(found.rounds[point].min(found.rounds[best]));
+                tune.less_best(&self.judge, point, best, common, tune.points.len() - 1)
+            }
+        });
+        let stands = match (standing, &less_best) {
+            (Standing::Failed, _) => Stands::Failed,
+            (Standing::Infeasible(_), _) => Stands::Infeasible,
+            (Standing::Feasible(_), None) => Stands::Best,
+            (Standing::Feasible(_), Some(less)) => self.beside_best(less),
+        };
+        let estimated = TunePoint {
+            stands,
+            rounds: u32::try_from(found.rounds[point]).unwrap_or(u32::MAX),
+            chosen_by: self.estimate(point, halving),
+            confirmed: fresh.and_then(|_| self.estimate(point, tune.fresh())),
+            less_best,
+            ..self.about(point, latest)
+        };
+        (estimated, standing)
+    }
+
+    fn has_fresh(&self, point: usize) -> bool {
+        self.tune.standing(&self.judge, point, self.tune.fresh()).is_some()
+    }
+
+    /// What a point is whose aim less that of the best is `less`.
+    fn beside_best(&self, less: &Difference) -> Stands {
+        match less.order {
+            Order::Lower | Order::Higher if self.tune.is_worse(less) => Stands::Worse,
+            Order::Lower | Order::Higher => Stands::Better,
+            Order::Equal | Order::Undecided | Order::Unknown => Stands::Flat,
+        }
+    }
+
+    /// A point of a search of which jobs are missing: with the seeds of the first round.
+    fn open(&self, point: usize) -> Ranked {
+        let first = self.tune.of_halving(1);
+        let open = TunePoint {
+            stands: Stands::Open,
+            chosen_by: self.estimate(point, first.clone()),
+            ..self.about(point, first)
+        };
+        (open, Standing::Failed)
+    }
+
+    /// What is known of a point without a comparison, with the seeds of these places.
+    fn about(&self, point: usize, seeds: Range<usize>) -> TunePoint {
+        let (tune, run) = (self.tune, self.tune.run());
+        let at: &Point = &tune.points[point];
+        let values = || run.axes.iter().zip(at).map(|(axis, &i)| &axis.values[i]);
+        let mean = |formula| tune.mean(&self.judge, point, formula, seeds.clone());
+        let sides = tune.constraints.iter().map(|of| mean(&of.left));
+        let first = self.judge.ran.get(&(0, at.clone(), tune.seeds[0]));
+        TunePoint {
+            at: values().map(|value| value.text.clone()).collect(),
+            numbers: values().map(|value| value.number).collect(),
+            stands: Stands::Open,
+            rounds: 0,
+            chosen_by: None,
+            confirmed: None,
+            constraints: sides.clone().map(Result::ok).collect(),
+            less_best: None,
+            error: std::iter::once(mean(&tune.aim)).chain(sides).find_map(Result::err),
+            repeat: first.map_or_else(String::new, |ran| ran.record.command.clone()),
+        }
+    }
+
+    /// The aim at a point over the seeds of these places.
+    fn estimate(&self, point: usize, seeds: Range<usize>) -> Option<Estimate> {
+        Estimate::of(&self.tune.values(&self.judge, point, &self.tune.aim, seeds).ok()?)
+    }
+
+    /// Where the optimum is flat: the best point, and those that are not worse.
+    fn flat(&self, points: &[TunePoint]) -> Option<Flat> {
+        let best = points.iter().find(|point| point.stands == Stands::Best)?;
+        let flat: Vec<&TunePoint> = points
+            .iter()
+            .filter(|point| matches!(point.stands, Stands::Best | Stands::Flat))
+            .collect();
+        let ends = |axis: usize| {
+            let index = |point: &&TunePoint| {
+                let values = &self.tune.run().axes[axis].values;
+                values.iter().position(|value| value.text == point.at[axis])
+            };
+            let places = || flat.iter().filter_map(index);
+            let text = |i: usize| self.tune.run().axes[axis].values[i].text.clone();
+            Some((text(places().min()?), text(places().max()?)))
+        };
+        let (from, to) = (0..best.at.len()).filter_map(ends).unzip();
+        let of_best = best.aim()?.mean.abs();
+        let within = |point: &&TunePoint| {
+            let less = point.less_best.as_ref()?;
+            let mean = less.estimate?.mean;
+            let worse = if self.tune.maximise { -mean } else { mean };
+            Some((worse + less.joint_interval?) / of_best)
+        };
+        let within = flat.iter().filter_map(within).max_by(f64::total_cmp);
+        Some(Flat {
+            points: u32::try_from(flat.len()).unwrap_or(u32::MAX),
+            from,
+            to,
+            within: within.filter(|share| share.is_finite()).map(|share| share.max(0.0)),
+        })
+    }
+
+    /// What the runs of the best point warn of.
+    fn warnings(&self, best: usize) -> Vec<String> {
+        let own = |((_, point, _), ran): (&(usize, Point, u64), &'_ Ran)| {
+            (*point == self.tune.points[best]).then(|| ran.warnings.clone())
+        };
+        let warnings: Vec<Vec<String>> = self.judge.ran.iter().filter_map(own).collect();
+        runs::warnings("the best point", &warnings)
+    }
+}
