@@ -36,8 +36,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     dirs.truncate(2);
     std::fs::write(dir.join("comparison.html"), report::render_comparison(&dirs)?)?;
-    let study = fixture::study as fn(&Path);
-    for (name, write) in [("study", study), ("seeds", fixture::seeds), ("tune", fixture::tune)] {
+    let judged: [(&str, fn(&Path)); 4] = [
+        ("study", fixture::study),
+        ("sweep", fixture::sweep),
+        ("seeds", fixture::seeds),
+        ("tune", fixture::tune),
+    ];
+    for (name, write) in judged {
         let out = dir.join(name);
         write(&out);
         std::fs::write(out.join("report.html"), report::render(&out)?)?;
