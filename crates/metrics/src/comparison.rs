@@ -128,25 +128,43 @@ impl Difference {
     /// That of `differences`, one for each seed, of which there are `sentences` such.
     #[must_use]
     pub fn of(differences: &[f64], sentences: u32) -> Self {
-        let joint = joint_confidence(sentences);
-        let estimate = Estimate::of(differences);
-        let at =
-            mean_and_interval_at(differences, joint).and_then(|(mean, half)| Some((mean, half?)));
-        let (order, more_seeds) = match at {
-            None => (Order::Unknown, None),
-            Some((0.0, 0.0)) => (Order::Equal, None),
-            // An interval of no width says nothing where there are few.
-            Some((mean, half)) if half <= SAME * mean.abs() && differences.len() < FEW => {
-                (Order::Undecided, u32::try_from(FEW - differences.len()).ok())
+        let so_far = Self::so_far(differences, sentences);
+        let (n, joint) = (differences.len(), joint_confidence(sentences));
+        let mean = so_far.estimate.map(|estimate| estimate.mean);
+        let more_seeds = match (so_far.order, mean.zip(so_far.joint_interval)) {
+            (Order::Undecided, Some((mean, half))) if is_same(mean, half) => {
+                u32::try_from(FEW - n).ok()
             }
-            Some((mean, half)) if mean + half < 0.0 => (Order::Lower, None),
-            Some((mean, half)) if mean - half > 0.0 => (Order::Higher, None),
-            Some((mean, half)) => {
-                (Order::Undecided, more_seeds(mean, half, differences.len(), joint))
-            }
+            (Order::Undecided, Some((mean, half))) => more_seeds(mean, half, n, joint),
+            _ => None,
         };
-        Self { estimate, joint_interval: at.map(|(_, half)| half), order, more_seeds }
+        Self { more_seeds, ..so_far }
     }
+
+    /// The same without how many more seeds would tell, which takes a thousand times as long.
+    #[must_use]
+    pub fn so_far(differences: &[f64], sentences: u32) -> Self {
+        let at = mean_and_interval_at(differences, joint_confidence(sentences));
+        let at = at.and_then(|(mean, half)| Some((mean, half?)));
+        let order = match at {
+            None => Order::Unknown,
+            Some((0.0, 0.0)) => Order::Equal,
+            // An interval of no width says nothing where there are few.
+            Some((mean, half)) if is_same(mean, half) && differences.len() < FEW => {
+                Order::Undecided
+            }
+            Some((mean, half)) if mean + half < 0.0 => Order::Lower,
+            Some((mean, half)) if mean - half > 0.0 => Order::Higher,
+            Some(_) => Order::Undecided,
+        };
+        let (estimate, joint_interval) = (Estimate::of(differences), at.map(|(_, half)| half));
+        Self { estimate, joint_interval, order, more_seeds: None }
+    }
+}
+
+/// Whether differences with this mean and half of an interval are all the same.
+fn is_same(mean: f64, half: f64) -> bool {
+    half <= SAME * mean.abs()
 }
 
 /// The confidence that each of `intervals` needs, so that all of them hold with 95 %: their

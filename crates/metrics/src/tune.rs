@@ -109,7 +109,8 @@ pub struct TunePoint {
     pub confirmed: Option<Estimate>,
     /// The left sides of the constraints, over fresh seeds if there are some.
     pub constraints: Vec<Option<f64>>,
-    /// The aim less that of the best, seed by seed: over fresh seeds if there are some.
+    /// The aim less that of the best, seed by seed: over fresh seeds if there are some. `null` of
+    /// the best, and of points that violate a constraint.
     pub less_best: Option<Difference>,
     /// Why it has no value, if it has none.
     pub error: Option<String>,

@@ -56,8 +56,8 @@ fn aim(results: &TuneResults) -> String {
 fn along(results: &TuneResults, axis: usize) -> Result<Markup, ReportError> {
     let name = &results.axes[axis];
     let numbers = || results.points.iter().map(|point| point.numbers[axis]);
-    let names = values(results, axis);
     let is_number = numbers().all(|number| number.is_some());
+    let names = if is_number { Vec::new() } else { values(results, axis) };
     let place = |point: &TunePoint| match is_number {
         true => point.numbers[axis],
         false => Some(names.iter().position(|name| *name == point.at[axis])? as f64),
@@ -76,7 +76,7 @@ fn along(results: &TuneResults, axis: usize) -> Result<Markup, ReportError> {
     let lines: Vec<Vec<(f64, f64)>> = groups.iter().map(|(_, points)| dots(points)).collect();
     let x = match is_number {
         true => Axis::around(name, numbers().flatten(), None),
-        false => Axis::names(name, names.clone()),
+        false => Axis::names(name, names),
     };
     let y = Axis::around(named(&results.aim.metric), ends(&groups), None);
     let mut chart = Chart::new("the aim along an axis", x, y, lines, Plot::Dots);

@@ -1,6 +1,8 @@
 //! What a tuner varies: axes with lists or ranges of values, and the points that are drawn of them
 //! (docs/specs/tuning.md, section 2).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use scenario::{At, Node, Reader, Value};
 use units::{Bytes, Dur, Rate};
 
@@ -126,7 +128,7 @@ impl Space {
         holds: &dyn Fn(&[AxisValue]) -> bool,
     ) -> Result<Points, TooFew> {
         let mut all: Vec<Vec<AxisValue>> = Vec::new();
-        let mut known = std::collections::BTreeSet::new();
+        let mut known = BTreeSet::new();
         for index in 0..POINTS_MAX as u32 {
             if all.len() == count {
                 break;
@@ -160,10 +162,11 @@ impl Space {
             } else if let Values::List(list) = &dimension.values {
                 values.clone_from(list);
             }
+            let places: BTreeMap<&str, usize> =
+                values.iter().enumerate().map(|(place, value)| (&*value.text, place)).collect();
             for (point, at) in points.iter_mut().zip(all) {
-                let index = values.iter().position(|value| *value == at[i]);
                 // Each of them is among those that it was collected from.
-                point.push(index.unwrap_or_default());
+                point.extend(places.get(&*at[i].text));
             }
             axes.push(Axis { name: dimension.name.clone(), values });
         }

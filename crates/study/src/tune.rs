@@ -23,6 +23,10 @@ use crate::study::{Study, document};
 use crate::tuned::Tuned;
 use crate::{Checked, runs};
 
+/// A difference over the seeds that have chosen the best point counts at 99 %, not at 95 %, for all
+/// points together: these seeds flatter the best (docs/specs/tuning.md, section 4).
+const STRICTER: usize = 5;
+
 /// A scenario's own search for the best values of some of its keys.
 pub struct Tune {
     study: Study,
@@ -61,6 +65,8 @@ pub(crate) struct Found {
     pub(crate) best: Option<usize>,
     /// In how many rounds each point took part.
     pub(crate) rounds: Vec<usize>,
+    /// How many points were to have fresh seeds, the best included.
+    pub(crate) finalists: usize,
 }
 
 impl Tune {
@@ -86,7 +92,7 @@ impl Tune {
         let rounds = halving::schedule(points.len(), budget, (seeds.len() - confirm) as u64);
         let at = table.place("axes");
         let run = Run::plain("tune".to_owned(), file, at, seeds.clone(), sets);
-        let figure = figure(run.at_points(axes, points.clone()));
+        let figure = figure(file, run.at_points(axes, points.clone()));
         let (aim, maximise) = aim(&mut table, &figure)?;
         let constraints = constraints(&mut table, &figure)?;
         table.finish()?;
@@ -166,26 +172,27 @@ impl Tune {
     /// Fresh seeds for the best point and those that are not significantly worse. If the best breaks
     /// a constraint with them, the next is the best.
     fn confirm(&self, judge: &Judge<'_>, ranked: &[Vec<usize>]) -> Stage {
-        let in_rounds = |point: usize| ranked.iter().filter(|of| of.contains(&point)).count();
-        let rounds: Vec<usize> = (0..self.points.len()).map(in_rounds).collect();
+        // Those that were left longest are first.
+        let mut rounds = vec![0; self.points.len()];
         let mut order: Vec<usize> = Vec::new();
-        for point in ranked.iter().rev().flatten() {
-            if !order.contains(point) {
-                order.push(*point);
+        for (round, points) in ranked.iter().enumerate().rev() {
+            for &point in points {
+                if rounds[point] == 0 {
+                    rounds[point] = round + 1;
+                    order.push(point);
+                }
             }
         }
-        let of_halving = |point: usize| self.of_halving(rounds[point]);
         let feasible = |point: &usize| {
-            let standing = self.standing(judge, *point, of_halving(*point));
+            let standing = self.standing(judge, *point, self.of_halving(rounds[*point]));
             matches!(standing, Some(Standing::Feasible(_)))
         };
         order.retain(feasible);
         for &best in &order {
             let others = order.iter().copied().filter(|&other| other != best);
             let like_best = others.filter(|&other| {
-                let seeds = of_halving(rounds[best].min(rounds[other]));
-                let less_best = self.less_best(judge, other, best, seeds, self.points.len() - 1);
-                !self.is_worse(&less_best)
+                let seeds = self.of_halving(rounds[best].min(rounds[other]));
+                !self.is_worse(&self.less_chosen(judge, other, best, seeds))
             });
             let finalists: Vec<usize> = std::iter::once(best).chain(like_best).collect();
             let left = |point: &usize| self.standing(judge, *point, self.fresh()).is_none();
@@ -193,10 +200,10 @@ impl Tune {
                 return Stage::Needs(self.needs(finalists, self.fresh()));
             }
             if let Some(Standing::Feasible(_)) = self.standing(judge, best, self.fresh()) {
-                return Stage::Done(Found { best: Some(best), rounds });
+                return Stage::Done(Found { best: Some(best), rounds, finalists: finalists.len() });
             }
         }
-        Stage::Done(Found { best: None, rounds })
+        Stage::Done(Found { best: None, rounds, finalists: 0 })
     }
 
     fn needs(&self, points: Vec<usize>, seeds: Range<usize>) -> BTreeSet<(Point, u64)> {
@@ -272,7 +279,18 @@ impl Tune {
         let of = |point: usize| self.values(judge, point, &self.aim, seeds.clone());
         let (own, best) = (of(point).unwrap_or_default(), of(best).unwrap_or_default());
         let differences: Vec<f64> = own.iter().zip(best).map(|(own, best)| own - best).collect();
-        metrics::Difference::of(&differences, u32::try_from(sentences).unwrap_or(u32::MAX))
+        metrics::Difference::so_far(&differences, u32::try_from(sentences).unwrap_or(u32::MAX))
+    }
+
+    /// The same over seeds of the halving, of all other points.
+    pub(crate) fn less_chosen(
+        &self,
+        judge: &Judge<'_>,
+        point: usize,
+        best: usize,
+        seeds: Range<usize>,
+    ) -> metrics::Difference {
+        self.less_best(judge, point, best, seeds, STRICTER * (self.points.len() - 1))
     }
 
     /// Whether a point with this difference to the best is worse.
@@ -406,10 +424,11 @@ fn constraints(table: &mut Reader<'_>, figure: &Figure) -> Checked<Vec<Condition
     texts.iter().map(constraint).collect()
 }
 
-/// The figure whose only run is the scenario at all points.
-fn figure(run: Run) -> Figure {
+/// The figure whose only run is the scenario `file` at all points.
+fn figure(file: &Path, run: Run) -> Figure {
+    let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     Figure {
-        id: "tune".to_owned(),
+        id: name.unwrap_or_else(|| "tune".to_owned()),
         dir: PathBuf::new(),
         title: String::new(),
         expect: String::new(),

@@ -66,14 +66,15 @@ impl Tuned<'_> {
         let standing = fresh.or_else(|| tune.standing(&self.judge, point, halving.clone()));
         let standing = standing.unwrap_or(Standing::Failed);
         let latest = if fresh.is_some() { tune.fresh() } else { halving.clone() };
-        let less_best = found.best.filter(|best| *best != point).map(|best| match fresh {
+        let beside = |best: &usize| *best != point && matches!(standing, Standing::Feasible(_));
+        let less_best = found.best.filter(beside).map(|best| match fresh {
             Some(_) => {
-                let finalists = (0..tune.points.len()).filter(|other| self.has_fresh(*other));
-                tune.less_best(&self.judge, point, best, tune.fresh(), finalists.count() - 1)
+                let others = found.finalists - 1;
+                tune.less_best(&self.judge, point, best, tune.fresh(), others)
             }
             None => {
                 let common = tune.of_halving(found.rounds[point].min(found.rounds[best]));
-                tune.less_best(&self.judge, point, best, common, tune.points.len() - 1)
+                tune.less_chosen(&self.judge, point, best, common)
             }
         });
         let stands = match (standing, &less_best) {
@@ -91,10 +92,6 @@ impl Tuned<'_> {
             ..self.about(point, latest)
         };
         (estimated, standing)
-    }
-
-    fn has_fresh(&self, point: usize) -> bool {
-        self.tune.standing(&self.judge, point, self.tune.fresh()).is_some()
     }
 
     /// What a point is whose aim less that of the best is `less`.
@@ -184,5 +181,130 @@ impl Tuned<'_> {
         };
         let warnings: Vec<Vec<String>> = self.judge.ran.iter().filter_map(own).collect();
         runs::warnings("the best point", &warnings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use endpoint::{Draw, Purpose};
+
+    use super::*;
+    use crate::plan::Plan;
+    use crate::reproduce::AllRan;
+    use crate::tune::Instead;
+
+    /// Eight points and twenty seeds, of which the last ten are fresh.
+    const SEARCH: &str = r#"
+name = "made up"
+[tune]
+axes = { n = [0, 1, 2, 3, 4, 5, 6, 7] }
+set = ["traffic.senders={n}"]
+seeds = "0-19"
+budget = 72
+confirm = 10
+minimise = "fct_us.p99"
+constraints = ["utilization >= 0.5"]
+"#;
+
+    /// The first of the fresh seeds.
+    const FRESH: u64 = 10;
+
+    /// What a search finds where a run at `n` with a seed has this aim and this utilization.
+    fn search(value: &dyn Fn(u64, u64) -> (f64, f64)) -> TuneResults {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.toml");
+        std::fs::write(&file, SEARCH).unwrap();
+        let tune = Tune::load(&file, &Instead::default()).unwrap();
+        let plan = Plan::unchecked(tune.study(), false).unwrap();
+        let mut ran = AllRan::new();
+        loop {
+            let judge = Judge {
+                study: "",
+                figure: &tune.study().figures[0],
+                quick: false,
+                seeds: usize::MAX,
+                ran: &ran,
+            };
+            let Stage::Needs(wanted) = tune.stage(&judge) else {
+                return Tuned { tune: &tune, judge }.results(String::new());
+            };
+            for (point, seed) in wanted {
+                let job = plan.jobs.iter().find(|job| job.point == point && job.seed == seed);
+                let mut made_up = Ran::nothing(job.unwrap());
+                let (aim, utilization) = value(point[0] as u64, seed);
+                made_up.metrics.insert("fct_us.p99".to_owned(), aim);
+                made_up.metrics.insert("utilization".to_owned(), utilization);
+                ran.insert((0, point, seed), made_up);
+            }
+        }
+    }
+
+    /// Uniform between -1 and 1.
+    fn noise(search: u64, n: u64, seed: u64) -> f64 {
+        let bits = Draw::new(search, Purpose::new("test"), n).bits(Purpose::new("noise"), seed);
+        2.0 * (bits as f64 / u64::MAX as f64) - 1.0
+    }
+
+    fn place(results: &TuneResults, stands: Stands) -> Vec<&str> {
+        let of = results.points.iter().filter(|point| point.stands == stands);
+        of.map(|point| &*point.at[0]).collect()
+    }
+
+    /// Where all points are alike, the one that is chosen looks better than it is in the data that
+    /// chose it. Fresh seeds say what it is.
+    #[test]
+    fn fresh_seeds_do_not_flatter_the_best() {
+        const SEARCHES: u64 = 100;
+        let (mut chosen_by, mut confirmed, mut all_flat) = (0.0, 0.0, 0);
+        for n in 0..SEARCHES {
+            let results = search(&|point, seed| (10.0 + noise(n, point, seed), 1.0));
+            let best = results.best().unwrap();
+            chosen_by += best.chosen_by.unwrap().mean / SEARCHES as f64;
+            confirmed += best.confirmed.unwrap().mean / SEARCHES as f64;
+            all_flat += u32::from(results.flat.unwrap().points == 8);
+        }
+        assert!(chosen_by < 9.8, "{chosen_by}");
+        assert!((confirmed - 10.0).abs() < 0.06, "three standard errors: {confirmed}");
+        assert!(all_flat >= 90, "of {SEARCHES} searches {all_flat} say that all is flat");
+    }
+
+    #[test]
+    fn what_is_clearly_worse_is_no_finalist() {
+        let results = search(&|n, seed| {
+            let noise = noise(0, 9, seed) + 0.01 * noise(1, n, seed);
+            (10.0 + n.abs_diff(3) as f64 + noise, 1.0)
+        });
+        assert_eq!(place(&results, Stands::Best), ["3"]);
+        assert_eq!(place(&results, Stands::Worse).len(), 7);
+        let best = results.best().unwrap();
+        assert_eq!((best.rounds, best.confirmed.unwrap().seeds), (3, 10));
+        // Most of the noise is common to all: in the differences it is gone, and three seeds decide.
+        let far = results.points.last().unwrap();
+        assert_eq!((&*far.at[0], far.confirmed, far.rounds), ("7", None, 1));
+    }
+
+    #[test]
+    fn a_best_point_that_breaks_a_constraint_with_fresh_seeds_is_none() {
+        let results = search(&|n, seed| {
+            let breaks = n == 3 && seed >= FRESH;
+            let aim = 10.0 + 0.1 * n.abs_diff(3) as f64 + noise(1, n, seed) * 0.01;
+            (aim, if breaks { 0.4 } else { 0.6 })
+        });
+        assert_eq!(place(&results, Stands::Infeasible), ["3"]);
+        assert!(["2", "4"].contains(&place(&results, Stands::Best)[0]));
+    }
+
+    #[test]
+    fn a_point_that_was_dropped_by_chance_is_shown() {
+        // A finalist, since its few values of the halving scatter.
+        let unlucky = |seed: u64| if seed >= FRESH { 5.0 } else { 10.5 + noise(2, 0, seed) };
+        let results = search(&|n, seed| match n {
+            6 => (unlucky(seed), 1.0),
+            _ => (10.0 + 0.01 * n as f64 + noise(2, n, seed) * 0.5, 1.0),
+        });
+        assert_eq!(place(&results, Stands::Better), ["6"]);
+        assert_ne!(results.best().unwrap().at, ["6"]);
+        let said = results.sentences().join("\n");
+        assert!(said.contains("n=6 is better with fresh seeds"), "{said}");
     }
 }
