@@ -36,8 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     dirs.truncate(2);
     std::fs::write(dir.join("comparison.html"), report::render_comparison(&dirs)?)?;
-    let judged: [(&str, fn(&Path)); 4] = [
-        ("study", fixture::study),
+    let judged = [
+        ("study", fixture::study as fn(&Path)),
         ("sweep", fixture::sweep),
         ("seeds", fixture::seeds),
         ("tune", fixture::tune),
