@@ -28,6 +28,7 @@ mod sweep;
 mod switch;
 mod table;
 mod testbed;
+mod validate;
 mod workers;
 
 use std::ffi::OsString;
@@ -192,6 +193,7 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
         Command::Sweep(args) => sweep::sweep(&args, progress),
         Command::Reproduce(args) => reproduce::reproduce(&args, progress),
         Command::Scoreboard(args) => scoreboard::scoreboard(&args),
+        Command::Validate(args) => validate::validate(&args, progress),
         Command::List { what, json } => list::list(what, json),
         Command::Examples { dir } => shipped::examples(&dir),
         Command::Completions { shell } => generated::completions(shell),

@@ -24,6 +24,7 @@ mod rtl;
 mod scoreboard;
 mod sweep;
 mod testbed;
+mod validate;
 mod wireshark;
 
 /// What a page shows: all of it but the style and the scripts that every page has.
