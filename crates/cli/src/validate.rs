@@ -41,7 +41,7 @@ pub(crate) fn validate(args: &args::Validate, progress: args::Progress) -> Ended
     let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name().contains(only));
     let cases: Vec<&Case> = list.cases().iter().filter(wanted).collect();
     if cases.is_empty() {
-        let error = format!("no case of {} is called so", args.file.display());
+        let error = format!("no case of {} has this text in its name", args.file.display());
         let names: Vec<&str> = list.cases().iter().map(Case::name).collect();
         return Err(Diagnostic::new(error).hint(format!("there are: {}", names.join("; "))).into());
     }

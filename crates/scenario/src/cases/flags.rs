@@ -279,6 +279,7 @@ mod tests {
             ("!Param -failed 1\n", "3:8 `-failed` is not supported"),
             ("!Param -pahts 1\n", "3:8 `-pahts` is not supported; did you mean `-paths`?"),
             ("!Param -paths\n", "3:8 `-paths` without a value"),
+            ("!Param -q 5000000000\n", "3:11 `5000000000` is not a whole number"),
             ("!Param -paths many\n", "3:15 `many` is not a whole number"),
             ("!Binary ./htsim_ndp\n", "3:9 a case for `./htsim_ndp`"),
             ("!Param -paths 100\n", "1:1 Ultra Ethernet: entropies 100 must be"),

@@ -151,9 +151,9 @@ impl Case {
 
     /// A whole number of the list.
     pub(super) fn number(&self, word: &Word) -> Checked<u64> {
-        word.text.parse().map_err(|_| {
+        word.text.parse().map(u32::into).map_err(|_| {
             let error = self.error(format!("`{}` is not a whole number", word.text), word);
-            error.hint("these lists have whole numbers: microseconds, packets, bytes")
+            error.hint("microseconds, packets and bytes are whole numbers below 2^32")
         })
     }
 

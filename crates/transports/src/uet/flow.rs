@@ -459,7 +459,8 @@ impl Flow {
     fn patience_ends(&self, cx: &Cx<'_>, config: &Config, since: Time) -> Time {
         let wants = self.credit.as_ref().map_or(0, |credit| credit.ask(self.demand(config, 1)));
         let more = wants.wrapping_sub(self.target) as i32 > 0;
-        since.saturating_add(self.wait(cx, since) * if more { 1 } else { TURN })
+        let wait = self.wait(cx, since).0.saturating_mul(if more { 1 } else { TURN });
+        since.saturating_add(Dur(wait))
     }
 
     /// When the oldest packet in flight was sent.

@@ -48,8 +48,8 @@ impl Given {
     }
 }
 
-/// Messages in the order of service. One that is over stays until its turn comes, or until more than
-/// half of them are over: leaving costs the same however many wait.
+/// Messages in the order of service. One that is over stays until its turn comes, or until more
+/// than half of them are over: leaving costs the same however many wait.
 #[derive(Debug, Default)]
 struct Turns {
     queue: VecDeque<SlotRef>,
