@@ -558,7 +558,7 @@ class TrafficFile(TypedDict, total=False):
     and `.missed` in summary.json. Only `rule = "d2tcp"` heeds it. Not for unbounded messages
     (above 0)."""
     file: str
-    """The ending says what it is (`.cm` or `.csv`)."""
+    """The ending says what it is (`.cm`, `.tm` or `.csv`)."""
     kind: Literal["file"]
     """A connection matrix of htsim (.cm) or a list of messages (.csv)."""
     name: str

@@ -62,6 +62,9 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     /// Say how many rows of reproduced studies came out: a line per study, and a page
     Scoreboard(Scoreboard),
+    /// Run a list of cases of the public Ultra Ethernet simulator (validate_*.txt): limit, tail and
+    /// verdict of each (docs/peers-files.md)
+    Validate(Validate),
     /// List what a scenario can name, one line each
     List {
         /// Category
@@ -470,6 +473,24 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) edits: Edits,
     /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Validate {
+    /// The list; matrices and topologies are found relative to it
+    pub(crate) file: PathBuf,
+    /// Run only the cases whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// The seed of cases without `-seed`
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads, as for `trimline run`
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = threads)]
+    pub(crate) threads: Threads,
+    /// Print a JSON list instead of a table
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -29,6 +29,7 @@ mod switch;
 mod table;
 mod testbed;
 mod tune;
+mod validate;
 mod workers;
 
 use std::ffi::OsString;
@@ -194,6 +195,7 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
         Command::Tune(args) => tune::tune(&args, progress),
         Command::Reproduce(args) => reproduce::reproduce(&args, progress),
         Command::Scoreboard(args) => scoreboard::scoreboard(&args),
+        Command::Validate(args) => validate::validate(&args, progress),
         Command::List { what, json } => list::list(what, json),
         Command::Examples { dir } => shipped::examples(&dir),
         Command::Completions { shell } => generated::completions(shell),

@@ -22,6 +22,7 @@
 mod buffer;
 mod calibrate;
 mod captures;
+pub mod cases;
 mod check;
 mod command_line;
 mod diagnostic;

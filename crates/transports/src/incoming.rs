@@ -64,6 +64,11 @@ impl<M: Message> Incoming<M> {
         self.messages.is_empty()
     }
 
+    /// Whether what was in a slot is still open.
+    pub(crate) fn is_open(&self, at: SlotRef) -> bool {
+        self.messages.get(at).is_some()
+    }
+
     /// What is in a slot, if it is open.
     pub(crate) fn get_mut(&mut self, at: SlotRef) -> Option<&mut M> {
         self.messages.get_mut(at)

@@ -25,6 +25,7 @@ mod scoreboard;
 mod sweep;
 mod testbed;
 mod tune;
+mod validate;
 mod wireshark;
 
 /// What a page shows: all of it but the style and the scripts that every page has.

@@ -1,6 +1,6 @@
 //! Traffic from a file of another program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fabric::{Node, Tier};
 use units::Time;
@@ -13,13 +13,18 @@ use crate::key::keys;
 use crate::value::choices;
 
 keys! { "traffic.file" FILE: Written {
-    file: PathBuf, "the ending says what it is".range("`.cm` or `.csv`").written();
-    start_unit (start_unit when |w| w.file.extension().is_some_and(|end| end == "cm")): StartUnit,
+    file: PathBuf, "the ending says what it is".range("`.cm`, `.tm` or `.csv`").written();
+    start_unit (start_unit when |w| is_matrix(&w.file)): StartUnit,
         "what the file's starts count in; without the key, starts that are all below 1 us are \
-         warned of".default("`ps`").only("a file `.cm`");
+         warned of".default("`ps`").only("a file `.cm` or `.tm`");
 }}
 
 choices!(StartUnit, "ps" => StartUnit::Picoseconds, "us" => StartUnit::Microseconds);
+
+/// Some simulators call their matrices `.tm`.
+fn is_matrix(file: &Path) -> bool {
+    file.extension().is_some_and(|end| end == "cm" || end == "tm")
+}
 
 /// `kind = "file"`: a connection matrix of htsim (`.cm`) or a list of messages (`.csv`).
 pub(super) fn file(cx: &mut Context<'_, '_>) -> Checked<Part> {
@@ -28,7 +33,7 @@ pub(super) fn file(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let located = |e: workload::TextError| files::located(source, &e);
     let hosts = cx.topology.hosts();
     let plan = match file.path.extension().and_then(|e| e.to_str()) {
-        Some("cm") => {
+        _ if is_matrix(&file.path) => {
             let unit = cx.written.start_unit;
             let matrix = workload::read_cm_in(&source.text, &source.name, unit).map_err(located)?;
             if !cx.table.has("start_unit") {
@@ -48,9 +53,9 @@ pub(super) fn file(cx: &mut Context<'_, '_>) -> Checked<Part> {
             messages.plan()
         }
         _ => {
-            let message = format!("`{}` is neither .cm nor .csv", source.name);
+            let message = format!("`{}` is neither .cm, .tm nor .csv", source.name);
             let error = cx.table.error("file", message, "unknown kind of file");
-            return Err(error.hint("a connection matrix of htsim (.cm) or messages (.csv)"));
+            return Err(error.hint("a connection matrix of htsim (.cm, .tm) or messages (.csv)"));
         }
     };
     if plan.flows.is_empty() {

@@ -82,8 +82,6 @@ const RTO_BASE: Dur = Dur::from_us(15);
 const RTO_QUEUES: u64 = 6;
 /// A fabric carries so little of what hosts can send at worst. Ours.
 const OVERSUBSCRIPTION_MAX: f64 = 1000.0;
-/// It doubles so often at most. Ours.
-const BACKOFF_MAX: u32 = 4;
 
 impl Config {
     /// What the public simulator does without options.
@@ -186,13 +184,6 @@ impl Config {
         let rtt = self.base_rtt.unwrap_or_else(|| cx.net.base_rtt(to));
         Network { rtt, rate: cx.net.rate(0), mtu: self.mtu(), payload: self.payload }
     }
-
-    /// How long an answer is waited for after so many timeouts.
-    pub(super) fn wait(&self, cx: &Cx<'_>, network: &Network, timeouts: u32) -> Dur {
-        let rto = self.rto.unwrap_or_else(|| network.rto());
-        let times = 1u64 << timeouts.min(BACKOFF_MAX);
-        Dur(rto.0.saturating_mul(times).saturating_add(cx.net.answer_lateness().0))
-    }
 }
 
 /// What all derived values follow from (specs/uet.md#2).
@@ -230,6 +221,12 @@ impl Network {
     /// How long a packet in flight is waited for.
     #[must_use]
     pub fn rto(&self) -> Dur {
-        RTO_BASE + self.rate.serialise(self.queue()) * RTO_QUEUES
+        Self::rto_of(self.rate, self.queue())
+    }
+
+    /// The same where ports hold `queue` bytes.
+    #[must_use]
+    pub fn rto_of(rate: Rate, queue: u64) -> Dur {
+        RTO_BASE + rate.serialise(queue) * RTO_QUEUES
     }
 }

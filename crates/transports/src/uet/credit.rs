@@ -55,12 +55,13 @@ impl Credit {
         }
     }
 
-    /// The receiver has given so much in all. Older news changes nothing.
-    pub(super) fn give(&mut self, given: u32) {
-        let Ok(more) = u32::try_from(given.wrapping_sub(self.given) as i32) else { return };
+    /// The receiver has given so much in all; false if older news, which changes nothing.
+    pub(super) fn give(&mut self, given: u32) -> bool {
+        let Ok(more) = u32::try_from(given.wrapping_sub(self.given) as i32) else { return false };
         let more = i64::from(more) * UNIT as i64;
         self.left = (self.left + more).min(i64::from(self.most));
         self.given = given;
+        more > 0
     }
 
     /// What to ask for now, counted as `given` is.

@@ -20,9 +20,12 @@ const REACH: u64 = 4096;
 /// alone fill a link, and go first, nothing else would ever get through.
 const COPIES_MAX: u8 = 128;
 
-/// A message that has nothing in flight asks for credit after so many timeouts without any. Ours:
-/// what receivers give may be lost, too, and among a thousand messages a turn takes long.
+/// A message that has nothing in flight, and has said what it needs, asks for credit after so many
+/// timeouts without any. Ours: what receivers give may be lost, too, and among a thousand messages
+/// a turn takes long.
 const TURN: u64 = 16;
+/// A timeout doubles so often at most. Ours.
+const DOUBLINGS_MAX: u32 = 4;
 
 /// What is known of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,10 +84,14 @@ pub(super) struct Flow {
     /// Bytes on the wire that have not been sent, and of the packets that wait for retransmission.
     backlog: u64,
     resend_bytes: u64,
-    /// When it last asked for credit, if no answer has come.
+    /// Since when it has waited for the credit that it asked for.
     asked: Option<Time>,
+    /// From when on it may ask again.
+    may_ask: Time,
     /// Since when it has waited for credit.
     starved: Option<Time>,
+    /// The credit that it last asked for, in a packet or by REQ.
+    target: u32,
     /// Bytes on the wire that were sent and neither counted by the receiver nor refused nor lost.
     /// The receiver's count is rounded up, so that it can be a little less than nothing.
     in_flight: i64,
@@ -96,8 +103,13 @@ pub(super) struct Flow {
     heard: Time,
     /// How long, together, answers were waited for in vain before that.
     in_vain: Dur,
-    /// Timeouts since something arrived: each doubles the next.
-    timeouts: u32,
+    /// It may have to be looked at sooner than [`Flow::due`] last said.
+    sooner: bool,
+    /// How long an answer is waited for at first.
+    rto: Dur,
+    /// How often that was doubled since something arrived, and when it last was.
+    doublings: u32,
+    doubled: Time,
 }
 
 impl Flow {
@@ -123,19 +135,32 @@ impl Flow {
             backlog: msg.len.saturating_add(headers),
             resend_bytes: 0,
             asked: None,
+            may_ask: Time::ZERO,
             starved: None,
+            target: 0,
             in_flight: 0,
             received: 0,
             listed: false,
             heard: cx.now,
             in_vain: Dur::ZERO,
-            timeouts: 0,
+            sooner: true,
+            rto: config.rto.unwrap_or_else(|| network.rto()),
+            doublings: 0,
+            doubled: Time::ZERO,
         }
     }
 
-    /// How long an answer is waited for.
-    pub(super) fn wait(&self, cx: &Cx<'_>, config: &Config) -> Dur {
-        config.wait(cx, &self.network, self.timeouts)
+    /// How long the answer to what was sent at `at` is waited for. Each packet of a flight that is
+    /// lost waits as long as the first.
+    fn wait(&self, cx: &Cx<'_>, at: Time) -> Dur {
+        let last = u32::from(at < self.doubled);
+        let times = 1u64 << self.doublings.saturating_sub(last).min(DOUBLINGS_MAX);
+        Dur(self.rto.0.saturating_mul(times).saturating_add(cx.net.answer_lateness().0))
+    }
+
+    /// When the answer to what was sent at `at` is overdue.
+    fn overdue(&self, cx: &Cx<'_>, at: Time) -> Time {
+        at.saturating_add(self.wait(cx, at))
     }
 
     /// What it may send, and what of it is in flight.
@@ -221,6 +246,7 @@ impl Flow {
         }
         if self.outstanding == 0 {
             self.heard = at;
+            self.sooner = true;
         }
         self.outstanding += 1;
         self.order.push_back((at, seq));
@@ -239,9 +265,9 @@ impl Flow {
         let demand = self.demand(config, turns);
         let Some(credit) = &mut self.credit else { return 0 };
         credit.spend(size);
-        let target = credit.ask(demand);
+        self.target = credit.ask(demand);
         self.await_credit(cx.now);
-        target
+        self.target
     }
 
     /// What it has to ask for credit for.
@@ -265,8 +291,9 @@ impl Flow {
     pub(super) fn on_credit(&mut self, now: Time, given: u32) {
         self.hear(now);
         let Some(credit) = &mut self.credit else { return };
-        credit.give(given);
-        self.asked = None;
+        if credit.give(given) {
+            self.asked = None;
+        }
         self.await_credit(now);
     }
 
@@ -289,8 +316,9 @@ impl Flow {
         self.hear(cx.now);
         let rtt = self.sample(cx, seq, ack.repeated);
         let newly = self.count(ack.received);
-        if newly > 0 {
-            self.timeouts = 0;
+        if newly > 0 && self.doublings > 0 {
+            self.doublings = 0;
+            self.sooner = true;
         }
         (self.base..expected).for_each(|seq| self.arrive(config, seq));
         for n in 0..64 {
@@ -398,6 +426,7 @@ impl Flow {
         let Some(record) = self.record(seq) else { return };
         record.fate = Fate::Resend;
         self.outstanding -= 1;
+        self.sooner = true;
         self.resends += 1;
         self.resend_bytes += u64::from(size);
         self.resend_from = if self.resends == 1 { seq } else { self.resend_from.min(seq) };
@@ -413,12 +442,25 @@ impl Flow {
 
     /// When it has to be looked at, if nothing is heard.
     pub(super) fn due(&mut self, cx: &Cx<'_>, config: &Config) -> Option<Time> {
-        let wait = self.wait(cx, config);
         let oldest = [self.oldest(), self.asked].into_iter().flatten().min();
-        match (oldest, self.starved) {
-            (Some(oldest), _) => Some(oldest.saturating_add(wait)),
-            (None, starved) => starved.map(|since| since.saturating_add(wait * TURN)),
+        match oldest {
+            Some(at) => Some(self.overdue(cx, at)),
+            None => self.starved.map(|at| self.patience_ends(cx, config, at)),
         }
+    }
+
+    /// Whether that may be sooner than it was when last asked for.
+    pub(super) fn take_sooner(&mut self) -> bool {
+        std::mem::take(&mut self.sooner)
+    }
+
+    /// Until when it waits for credit that it has asked for, with nothing in flight. What is more
+    /// than it has asked for never comes by itself: packets that were trimmed since.
+    fn patience_ends(&self, cx: &Cx<'_>, config: &Config, since: Time) -> Time {
+        let wants = self.credit.as_ref().map_or(0, |credit| credit.ask(self.demand(config, 1)));
+        let more = wants.wrapping_sub(self.target) as i32 > 0;
+        let wait = self.wait(cx, since).0.saturating_mul(if more { 1 } else { TURN });
+        since.saturating_add(Dur(wait))
     }
 
     /// When the oldest packet in flight was sent.
@@ -435,14 +477,14 @@ impl Flow {
 
     /// It is due. How long nothing has been heard, and whether anything was lost.
     pub(super) fn time_out(&mut self, cx: &Cx<'_>, config: &Config) -> (Dur, bool) {
-        let wait = self.wait(cx, config);
-        let until = Time(cx.now.0.saturating_sub(wait.0));
         let idle = self.outstanding == 0 && self.asked.is_none();
-        let turn_over = |since: Time| since.saturating_add(wait * TURN) <= cx.now;
-        let mut any =
-            self.asked.is_some_and(|at| at <= until) || idle && self.starved.is_some_and(turn_over);
-        while self.oldest().is_some_and(|at| at <= until) {
-            let Some((_, seq)) = self.order.pop_front() else { break };
+        let starved = self.starved.filter(|_| idle);
+        let starved = starved.filter(|&at| self.patience_ends(cx, config, at) <= cx.now);
+        let is_over = |flow: &Self, at: Time| flow.overdue(cx, at) <= cx.now;
+        // Since when the latest of what is over had been waited for.
+        let mut since = self.asked.filter(|&at| is_over(self, at)).max(starved);
+        while self.oldest().is_some_and(|at| is_over(self, at)) {
+            let Some((at, seq)) = self.order.pop_front() else { break };
             let entropy = self.record(seq).map_or(0, |record| record.entropy);
             self.entropy.feedback(cx.now, entropy, Feedback::Lost);
             let size = self.size(config, seq);
@@ -451,29 +493,34 @@ impl Flow {
                 self.end_speculation();
             }
             self.miss(config, seq);
-            any = true;
+            since = since.max(Some(at));
         }
         self.await_credit(cx.now);
-        self.timeouts += u32::from(any);
+        if since.is_some_and(|at| at >= self.doubled) {
+            // What was sent before the last doubling tells nothing new.
+            self.doublings += 1;
+            self.doubled = cx.now;
+        }
         let silent = self.in_vain + cx.now.since(self.heard);
         if self.outstanding == 0 {
             self.in_vain = silent;
             self.heard = cx.now;
         }
-        (silent, any)
+        (silent, since.is_some())
     }
 
-    /// After a timeout: what to ask for, if credit is waited for. At most once in a round trip.
-    pub(super) fn ask(&mut self, cx: &Cx<'_>, config: &Config) -> Option<u32> {
-        let (now, wait) = (cx.now, self.wait(cx, config));
-        let lately = self.asked.is_some_and(|at| now.since(at) < self.network.rtt.min(wait));
-        if self.starved.is_none() || lately {
+    /// After a timeout: what to ask for, if credit is waited for. At most once in a round trip,
+    /// whatever has come since.
+    pub(super) fn ask(&mut self, now: Time, config: &Config) -> Option<u32> {
+        self.starved?;
+        self.asked = Some(now);
+        if now < self.may_ask {
             return None;
         }
-        self.asked = Some(now);
+        self.may_ask = now.saturating_add(self.network.rtt);
         self.starved = Some(now);
-        let demand = self.demand(config, 1);
-        self.credit.as_ref().map(|credit| credit.ask(demand))
+        self.target = self.credit.as_ref()?.ask(self.demand(config, 1));
+        Some(self.target)
     }
 
     /// specs/uet.md#U1,U3, and that counts are right. Bytes of the packets in flight.

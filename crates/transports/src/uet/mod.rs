@@ -41,7 +41,7 @@ use crate::outbox::CONTROL_MAX;
 pub use config::{Config, Network, Paths, WindowControl};
 pub use nscc::Derived;
 
-use receiver::{Receiver, Request};
+use receiver::{Arrival, Receiver, Request};
 use sender::Sender;
 
 const RTO_TIMER: TimerId = TimerId(0);
@@ -144,11 +144,12 @@ impl Endpoint for Uet {
                     return;
                 }
                 let marked = pkt.flags.has(Flags::CE);
+                let last_hop = pkt.flags.has(Flags::LAST_HOP);
                 let trimmed = pkt.flags.has(Flags::TRIMMED);
-                let trimmed = trimmed.then(|| pkt.flags.has(Flags::LAST_HOP));
+                let how = if trimmed { Arrival::Trimmed { last_hop } } else { Arrival::Whole };
                 let request =
                     Request { seq, entropy, size, len, ack_request, repeated, marked, target };
-                receiver.on_request(cx, pkt, request, trimmed, out);
+                receiver.on_request(cx, key, request, how, out);
             }
             Kind::Ack { entropy, psn, ack } => sender.on_ack(cx, key, (psn, entropy), &ack),
             Kind::Nack { entropy, psn, marked, last_hop } => {

@@ -5,6 +5,8 @@
 use endpoint::{Draw, Purpose};
 use units::Dur;
 
+use super::receiver::Arrival;
+
 const LOOK: Purpose = Purpose::new("oversubscription");
 
 /// Weight of the latest share of marks.
@@ -53,13 +55,19 @@ impl Oversubscription {
         Self { rate: 1.0, least, marks: 0.0, times: 1.0, looks, seen }
     }
 
-    /// A packet has arrived: marked, and trimmed, at the last hop or not.
-    pub(super) fn on_packet(&mut self, marked: bool, trimmed: Option<bool>) {
+    /// A packet has arrived.
+    pub(super) fn on_packet(&mut self, marked: bool, how: Arrival) {
         let seen = &mut self.seen;
+        let whole = how == Arrival::Whole;
         seen.all += 1;
-        seen.whole += u32::from(trimmed.is_none());
-        seen.marked += u32::from(marked && trimmed.is_none());
-        seen.trimmed += u32::from(trimmed == Some(false));
+        seen.whole += u32::from(whole);
+        seen.marked += u32::from(marked && whole);
+        seen.trimmed += u32::from(how == Arrival::Trimmed { last_hop: false });
+    }
+
+    #[cfg(test)]
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
     }
 
     /// How long until the next look.
@@ -95,9 +103,9 @@ mod tests {
     use super::*;
 
     fn see(state: &mut Oversubscription, marked: u32, trimmed: u32, of: u32) -> f64 {
-        (0..marked).for_each(|_| state.on_packet(true, None));
-        (0..trimmed).for_each(|_| state.on_packet(false, Some(false)));
-        (marked + trimmed..of).for_each(|_| state.on_packet(false, None));
+        (0..marked).for_each(|_| state.on_packet(true, Arrival::Whole));
+        (0..trimmed).for_each(|_| state.on_packet(false, Arrival::Trimmed { last_hop: false }));
+        (marked + trimmed..of).for_each(|_| state.on_packet(false, Arrival::Whole));
         state.look()
     }
 
@@ -121,7 +129,7 @@ mod tests {
     fn trimming_before_the_last_hop_lowers_it_by_its_share() {
         let mut state = Oversubscription::new(4.0);
         close(see(&mut state, 0, 3, 10), 0.7);
-        (0..5).for_each(|_| state.on_packet(false, Some(true)));
+        (0..5).for_each(|_| state.on_packet(false, Arrival::Trimmed { last_hop: true }));
         close(state.look(), 0.71);
     }
 

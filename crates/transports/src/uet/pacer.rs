@@ -48,13 +48,46 @@ impl Given {
     }
 }
 
+/// Messages in the order of service. One that is over stays until its turn comes, or until more
+/// than half of them are over: leaving costs the same however many wait.
+#[derive(Debug, Default)]
+struct Turns {
+    queue: VecDeque<SlotRef>,
+    /// How many of them are over.
+    over: usize,
+}
+
+impl Turns {
+    /// Nobody waits.
+    fn is_empty(&self) -> bool {
+        self.queue.len() == self.over
+    }
+
+    fn tidy(&mut self, open: impl Fn(SlotRef) -> bool) {
+        if self.over * 2 > self.queue.len() {
+            self.queue.retain(|&at| open(at));
+            self.over = 0;
+        }
+    }
+
+    fn pop(&mut self, open: impl Fn(SlotRef) -> bool) -> Option<SlotRef> {
+        while let Some(at) = self.queue.pop_front() {
+            if open(at) {
+                return Some(at);
+            }
+            self.over -= 1;
+        }
+        None
+    }
+}
+
 /// The pacer of a host.
 #[derive(Debug)]
 pub(super) struct Pacer {
-    /// Messages that ask, in the order of service.
-    asked: VecDeque<SlotRef>,
+    /// Messages that ask.
+    asked: Turns,
     /// Those that have been given all that they asked for, and may be given more.
-    unasked: VecDeque<SlotRef>,
+    unasked: Turns,
     /// When the next may be given some.
     free_at: Time,
     /// When it is due to be; [`Time::NEVER`] where nobody waits.
@@ -69,8 +102,8 @@ impl Pacer {
     /// In a turn a message is given so many bytes.
     pub(super) fn new(turn: u32) -> Self {
         Self {
-            asked: VecDeque::new(),
-            unasked: VecDeque::new(),
+            asked: Turns::default(),
+            unasked: Turns::default(),
             free_at: Time::ZERO,
             due: Time::NEVER,
             turn: (turn / UNIT as u32).max(1),
@@ -89,7 +122,7 @@ impl Pacer {
         let more = message.hear(target);
         if (more || join) && !message.asked {
             message.asked = true;
-            self.asked.push_back(at);
+            self.asked.queue.push_back(at);
         }
     }
 
@@ -104,9 +137,12 @@ impl Pacer {
         self.due
     }
 
-    /// The message whose turn it is. It takes its place in the order again by [`Pacer::give`].
-    pub(super) fn next(&mut self) -> Option<SlotRef> {
-        self.asked.pop_front().or_else(|| self.unasked.pop_front())
+    /// The message whose turn it is, of those that are `open`. It takes its place in the order
+    /// again by [`Pacer::give`].
+    pub(super) fn next(&mut self, open: impl Fn(SlotRef) -> bool) -> Option<SlotRef> {
+        self.asked.tidy(&open);
+        self.unasked.tidy(&open);
+        self.asked.pop(&open).or_else(|| self.unasked.pop(&open))
     }
 
     /// Give credit to `message` at `at`, whose turn it is since `from`, by a link of `rate`. All
@@ -121,10 +157,10 @@ impl Pacer {
         message.given = message.given.wrapping_add(units);
         if message.owed() > 0 {
             message.asked = true;
-            self.asked.push_back(at);
+            self.asked.queue.push_back(at);
         } else if message.owed() > -message.beyond && !message.unasked {
             message.unasked = true;
-            self.unasked.push_back(at);
+            self.unasked.queue.push_back(at);
         }
         let bytes = if units == 0 { PAUSE } else { u64::from(units) * UNIT };
         self.free_at = from + gap(rate, bytes, self.scale);
@@ -132,14 +168,10 @@ impl Pacer {
         message.given
     }
 
-    /// A message is over.
-    pub(super) fn forget(&mut self, at: SlotRef, message: &Given) {
-        if message.asked {
-            self.asked.retain(|&other| other != at);
-        }
-        if message.unasked {
-            self.unasked.retain(|&other| other != at);
-        }
+    /// `message` is over, and no longer open.
+    pub(super) fn forget(&mut self, message: &Given) {
+        self.asked.over += usize::from(message.asked);
+        self.unasked.over += usize::from(message.unasked);
     }
 }
 
@@ -173,7 +205,7 @@ mod tests {
             if due > end {
                 return given;
             }
-            let at = pacer.next().unwrap();
+            let at = pacer.next(|at| all.get(at).is_some()).unwrap();
             let message = all.get_mut(at).unwrap();
             given.push((due, at, pacer.give(due, RATE, at, message)));
         }
@@ -207,10 +239,45 @@ mod tests {
         assert_eq!(pacer.due(Time(5)), Time::NEVER, "nothing new is asked for");
         pacer.ask(refs[0], message, 0, true);
         assert_eq!(pacer.due(Time(5)), Time(5));
-        let at = pacer.next().unwrap();
+        let at = pacer.next(|at| all.get(at).is_some()).unwrap();
         assert_eq!(pacer.give(Time(5), RATE, at, all.get_mut(at).unwrap()), 0);
         let pause = (RATE.serialise(1024).0 as f64 / 0.99) as u64;
         assert_eq!(pacer.due(Time(5)), Time(5 + pause), "as for 1024 B");
+    }
+
+    /// Messages of a hostile peer that open, ask and end beside two that stay: neither list keeps
+    /// more than it has use for, and what is left is due as if they had never been.
+    #[test]
+    fn messages_that_are_over_leave_no_more_than_they_found() {
+        let mut pacer = Pacer::new(16_384);
+        let (mut all, refs) = messages(2);
+        let mut served = [0, 0];
+        for round in 0..10_000_u32 {
+            for &at in &refs {
+                pacer.ask(at, all.get_mut(at).unwrap(), (round + 1) * 64, false);
+            }
+            let brief: Vec<SlotRef> = (0..3).map(|_| all.insert(Given::up_to(1000))).collect();
+            for &at in &brief {
+                pacer.ask(at, all.get_mut(at).unwrap(), 0, true);
+            }
+            for turn in 0..3 {
+                let due = pacer.due(Time::ZERO);
+                let at = pacer.next(|at| all.get(at).is_some()).unwrap();
+                pacer.give(due, RATE, at, all.get_mut(at).unwrap());
+                if let Some(which) = refs.iter().position(|&one| one == at) {
+                    served[which] += 1;
+                } else {
+                    assert_eq!(turn, 2, "those that stay come first");
+                }
+            }
+            for at in brief {
+                pacer.forget(&all.remove(at).unwrap());
+            }
+            assert!(pacer.asked.queue.len() <= 8 && pacer.unasked.queue.len() <= 8);
+        }
+        assert_eq!(served, [10_000, 10_000]);
+        refs.iter().for_each(|&at| pacer.forget(&all.remove(at).unwrap()));
+        assert_eq!(pacer.due(Time::ZERO), Time::NEVER, "nobody is left");
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! The messages that a host receives (specs/uet.md#5).
 
-use endpoint::{Cx, MsgId, MsgKey, Packet, Span, Stat};
+use endpoint::{Cx, MsgId, MsgKey, Span, Stat};
 use units::{Dur, Time};
 use wire::uet::{Ack, Kind, Repr, UNIT, UNITS};
 
@@ -12,6 +12,18 @@ use super::{CREDIT_TIMER, Control, LINGER_TIMER, OVERSUBSCRIPTION_TIMER, Outbox,
 use crate::incoming::{Incoming, Message};
 use crate::received::Received;
 use crate::slab::SlotRef;
+
+/// How a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    Whole,
+    /// Without its payload.
+    Trimmed {
+        last_hop: bool,
+    },
+    /// It is a REQ, and asks for nothing but credit.
+    Asks,
+}
 
 /// The header of a packet with payload, or of one that has lost it.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +96,17 @@ impl Conn {
         first || closed || enough || request.ack_request || request.marked
     }
 
+    /// Whether it can be a packet of this message.
+    fn admits(&self, config: &Config, request: &Request, how: Arrival) -> bool {
+        let &Request { seq, size, len, .. } = request;
+        let fits = || {
+            seq < self.packets
+                && self.received.admits(seq)
+                && len == config.framing().payload_of(seq, size)
+        };
+        size == self.size && (how == Arrival::Asks || fits())
+    }
+
     fn out_of_order(&self) -> u64 {
         self.arrived - self.received.prefix()
     }
@@ -120,6 +143,8 @@ pub(super) struct Receiver {
     pacer: Pacer,
     /// Where the fabric is oversubscribed, and no sender has a window.
     oversubscription: Option<Oversubscription>,
+    /// Its timer runs.
+    looks: bool,
     /// Counts grants of credit: their EVs.
     grants: u16,
 }
@@ -132,66 +157,23 @@ impl Receiver {
         let ratio = oversubscription.filter(|&ratio| alone && ratio > 1.0);
         let oversubscription = ratio.map(Oversubscription::new);
         let pacer = Pacer::new(config.credit_turn);
-        Self { config, messages, pacer, oversubscription, grants: 0 }
+        Self { config, messages, pacer, oversubscription, looks: false, grants: 0 }
     }
 
     /// A packet has arrived, whole or trimmed.
     pub(super) fn on_request(
         &mut self,
         cx: &mut Cx<'_>,
-        pkt: &Packet,
+        key: MsgKey,
         request: Request,
-        trimmed: Option<bool>,
+        how: Arrival,
         out: &mut Outbox,
     ) {
         if let Some(oversubscription) = &mut self.oversubscription {
-            oversubscription.on_packet(request.marked, trimmed);
+            oversubscription.on_packet(request.marked, how);
         }
-        self.receive(cx, pkt, request, trimmed, out);
+        self.receive(cx, key, request, how, out);
         self.give_credit(cx, out);
-    }
-
-    fn receive(
-        &mut self,
-        cx: &mut Cx<'_>,
-        pkt: &Packet,
-        request: Request,
-        trimmed: Option<bool>,
-        out: &mut Outbox,
-    ) {
-        let key = MsgKey { src: pkt.src, id: pkt.span.msg };
-        if self.answer_for_finished(cx, key, &request, out) {
-            return;
-        }
-        let Some(at) = self.find(cx, key, request.size) else { return };
-        let Some(conn) = self.messages.get_mut(at) else { return };
-        let possible = request.size == conn.size
-            && request.seq < conn.packets
-            && conn.received.admits(request.seq)
-            && request.len == self.config.framing().payload_of(request.seq, request.size);
-        if !possible {
-            cx.fx.count(Stat::Rejected);
-            return;
-        }
-        conn.heard = cx.now;
-        let known = conn.received.contains(request.seq);
-        if self.config.credit && (trimmed.is_none() || !known) {
-            self.pacer.ask(at, &mut conn.given, request.target, trimmed.is_some());
-        }
-        if let (Some(last_hop), false) = (trimmed, known) {
-            out.push(nack(cx, &self.config, key, &request, last_hop));
-            return;
-        }
-        if trimmed.is_none() && !known && u64::from(request.len) > cx.room {
-            // Without room for it, it is as good as lost.
-            return;
-        }
-        let complete = self.accept(cx, at, &request, (known, trimmed.is_some()), out);
-        if let Some(packets) = complete
-            && let Some(conn) = self.messages.complete(cx, at, packets)
-        {
-            self.pacer.forget(at, &conn.given);
-        }
     }
 
     /// A sender waits for credit.
@@ -202,24 +184,54 @@ impl Receiver {
         (size, target): (u64, u32),
         out: &mut Outbox,
     ) {
-        let last = self.config.framing().packets(size).saturating_sub(1);
-        let about = Request::of_last(size, last, target);
         if !self.config.credit {
             cx.fx.count(Stat::Rejected);
             return;
         }
-        if self.answer_for_finished(cx, key, &about, out) {
+        let last = self.config.framing().packets(size).saturating_sub(1);
+        self.receive(cx, key, Request::of_last(size, last, target), Arrival::Asks, out);
+        self.give_credit(cx, out);
+    }
+
+    fn receive(
+        &mut self,
+        cx: &mut Cx<'_>,
+        key: MsgKey,
+        request: Request,
+        how: Arrival,
+        out: &mut Outbox,
+    ) {
+        if self.answer_for_finished(cx, key, &request, out) {
             return;
         }
-        let Some(at) = self.find(cx, key, size) else { return };
+        let Some(at) = self.find(cx, key, request.size) else { return };
         let Some(conn) = self.messages.get_mut(at) else { return };
-        if conn.size != size {
+        if !conn.admits(&self.config, &request, how) {
             cx.fx.count(Stat::Rejected);
             return;
         }
         conn.heard = cx.now;
-        self.pacer.ask(at, &mut conn.given, target, true);
-        self.give_credit(cx, out);
+        let whole = how == Arrival::Whole;
+        let known = conn.received.contains(request.seq);
+        if self.config.credit && (whole || how == Arrival::Asks || !known) {
+            self.pacer.ask(at, &mut conn.given, request.target, !whole);
+        }
+        match how {
+            Arrival::Asks => return,
+            Arrival::Trimmed { last_hop } if !known => {
+                out.push(nack(cx, &self.config, key, &request, last_hop));
+                return;
+            }
+            // Without room for it, it is as good as lost.
+            Arrival::Whole if !known && u64::from(request.len) > cx.room => return,
+            _ => {}
+        }
+        let complete = self.accept(cx, at, &request, (known, !whole), out);
+        if let Some(packets) = complete
+            && let Some(conn) = self.messages.complete(cx, at, packets)
+        {
+            self.pacer.forget(&conn.given);
+        }
     }
 
     /// The time of somebody who waits for credit may have come.
@@ -229,7 +241,7 @@ impl Receiver {
         }
         let due = self.pacer.due(cx.now);
         if due <= cx.now
-            && let Some(at) = self.pacer.next()
+            && let Some(at) = self.pacer.next(|at| self.messages.is_open(at))
             && let Some(conn) = self.messages.get_mut(at)
         {
             let (from, rate, key) = (cx.paced_from(due), cx.net.rate(0), conn.key);
@@ -248,13 +260,18 @@ impl Receiver {
     pub(super) fn on_oversubscription_timer(&mut self, cx: &mut Cx<'_>) {
         let Some(oversubscription) = &mut self.oversubscription else { return };
         self.pacer.scale(oversubscription.look());
+        self.looks = false;
         if !self.messages.is_empty() {
             self.look_later(cx);
         }
     }
 
+    /// Have a look planned, if none is.
     fn look_later(&mut self, cx: &mut Cx<'_>) {
         let Some(oversubscription) = &mut self.oversubscription else { return };
+        if std::mem::replace(&mut self.looks, true) {
+            return;
+        }
         let rtt = self.config.base_rtt.unwrap_or(cx.net.base_rtt(cx.me));
         // A host's round trip to itself is zero.
         let interval = oversubscription.interval(cx.draw, rtt).max(Dur::from_us(1));
@@ -326,15 +343,21 @@ impl Receiver {
 
     /// The sender has given the message up.
     pub(super) fn on_close(&mut self, cx: &mut Cx<'_>, key: MsgKey) {
-        if let Some((at, conn)) = self.messages.on_end(cx, key) {
-            self.pacer.forget(at, &conn.given);
+        if let Some((_, conn)) = self.messages.on_end(cx, key) {
+            self.pacer.forget(&conn.given);
         }
+    }
+
+    /// The share of its link's rate at which it gives credit.
+    #[cfg(test)]
+    pub(super) fn credit_rate(&self) -> f64 {
+        self.oversubscription.as_ref().map_or(1.0, Oversubscription::rate)
     }
 
     /// Forget messages that have been silent for too long.
     pub(super) fn on_linger_timer(&mut self, cx: &mut Cx<'_>) {
-        for (at, conn) in self.messages.on_linger_timer(cx) {
-            self.pacer.forget(at, &conn.given);
+        for (_, conn) in self.messages.on_linger_timer(cx) {
+            self.pacer.forget(&conn.given);
         }
     }
 

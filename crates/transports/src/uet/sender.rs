@@ -122,11 +122,13 @@ impl Sender {
     /// Have the message looked at when it is due.
     fn time(&mut self, cx: &mut Cx<'_>, at: SlotRef) {
         let Some(flow) = self.flows.get_mut(at) else { return };
-        if self.deadlines.is_set(at.index()) {
+        let sooner = flow.take_sooner();
+        if self.deadlines.is_set(at.index()) && !sooner {
             return;
         }
-        if let Some(due) = flow.due(cx, &self.config) {
-            self.deadlines.set(at.index(), due.max(cx.now));
+        let (due, next) = (flow.due(cx, &self.config), self.deadlines.next());
+        self.deadlines.set(at.index(), due.map_or(Time::NEVER, |due| due.max(cx.now)));
+        if self.deadlines.next() != next {
             self.arm(cx);
         }
     }
@@ -155,7 +157,7 @@ impl Sender {
         }
         if any {
             cx.fx.timeout(Stat::OtherTimeout, id);
-            if let Some(target) = flow.ask(cx, &self.config) {
+            if let Some(target) = flow.ask(cx.now, &self.config) {
                 out.push(control(cx, &self.config, to, id, Kind::CreditRequest { size, target }));
             }
         }

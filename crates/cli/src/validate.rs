@@ -1,0 +1,146 @@
+//! `trimline validate`: the cases of a list of the public Ultra Ethernet simulator, with verdicts.
+
+use std::io::IsTerminal;
+
+use comfy_table::Table;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use scenario::cases::{Case, CaseList, Verdict};
+use scenario::{Diagnostic, Error, Options, simulate};
+use serde::Serialize;
+
+use crate::progress::Bar;
+use crate::table::{number, printable, right};
+use crate::{Ended, args, say, say_json, tell};
+
+/// A case. The keys are part of the command-line contract.
+#[derive(Serialize)]
+struct Judged {
+    case: String,
+    verdict: &'static str,
+    /// Microseconds from time zero, at the sender.
+    limit_us: Option<u64>,
+    tail_us: Option<f64>,
+    messages: Option<usize>,
+    complete: Option<usize>,
+    /// Messages with limits of their own.
+    flows: Vec<JudgedFlow>,
+    /// Why it was refused.
+    refused: Option<String>,
+}
+
+#[derive(Serialize)]
+struct JudgedFlow {
+    flow: String,
+    limit_us: u64,
+    tail_us: Option<f64>,
+}
+
+/// `trimline validate`. A case that is refused does not keep the others from running.
+pub(crate) fn validate(args: &args::Validate, progress: args::Progress) -> Ended {
+    let list = CaseList::load(&args.file)?;
+    let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name().contains(only));
+    let cases: Vec<&Case> = list.cases().iter().filter(wanted).collect();
+    if cases.is_empty() {
+        let error = format!("no case of {} has this text in its name", args.file.display());
+        let names: Vec<&str> = list.cases().iter().map(Case::name).collect();
+        return Err(Diagnostic::new(error).hint(format!("there are: {}", names.join("; "))).into());
+    }
+    let mut judged = Vec::new();
+    for case in cases {
+        judged.push(run(case, args, progress)?);
+    }
+    if args.json {
+        say_json(&judged)?;
+    } else {
+        say(table(&judged))?;
+    }
+    ended(&judged)
+}
+
+fn run(case: &Case, args: &args::Validate, progress: args::Progress) -> Result<Judged, Error> {
+    let mut bar = Bar::reading(progress, case.name());
+    let scenario = match case.scenario(args.seed) {
+        Ok(scenario) => scenario,
+        Err(why) => {
+            drop(bar);
+            tell(why.render(std::io::stderr().is_terminal()));
+            return Ok(Judged::refused(case, &why));
+        }
+    };
+    let options = Options { threads: args.threads.number(), ..Options::default() };
+    bar.running(&scenario);
+    let simulated = simulate(&scenario, &options, &mut |p| bar.update(&scenario, p))?;
+    Ok(Judged::of(case, Verdict::of(case, &scenario, &simulated.flows)))
+}
+
+impl Judged {
+    fn of(case: &Case, verdict: Verdict) -> Self {
+        let flow = |flow: scenario::cases::Flow| JudgedFlow {
+            flow: flow.name,
+            limit_us: flow.limit,
+            tail_us: flow.tail_us,
+        };
+        Self {
+            case: case.name().to_owned(),
+            verdict: if verdict.passed { "pass" } else { "fail" },
+            limit_us: case.limit(),
+            tail_us: verdict.tail_us,
+            messages: Some(verdict.messages),
+            complete: Some(verdict.complete),
+            flows: verdict.flows.into_iter().map(flow).collect(),
+            refused: None,
+        }
+    }
+
+    fn refused(case: &Case, why: &Diagnostic) -> Self {
+        Self {
+            case: case.name().to_owned(),
+            verdict: "refused",
+            limit_us: case.limit(),
+            tail_us: None,
+            messages: None,
+            complete: None,
+            flows: Vec::new(),
+            refused: Some(why.to_string()),
+        }
+    }
+}
+
+/// A row per case, and one for each flow with a limit of its own below it.
+fn table(all: &[Judged]) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header(["case", "complete", "limit (µs)", "tail (µs)", "verdict"]);
+    let limit = |us: Option<u64>| us.map_or("-".to_owned(), |us| us.to_string());
+    for case in all {
+        let complete = case.complete.zip(case.messages);
+        table.add_row([
+            printable(&case.case),
+            complete.map_or("-".to_owned(), |(some, all)| format!("{some} of {all}")),
+            limit(case.limit_us),
+            number(case.tail_us),
+            case.verdict.to_owned(),
+        ]);
+        for flow in &case.flows {
+            let name = format!("  {}", printable(&flow.flow));
+            let (most, tail) = (limit(Some(flow.limit_us)), number(flow.tail_us));
+            table.add_row([name, String::new(), most, tail, String::new()]);
+        }
+    }
+    right(table)
+}
+
+/// The command fails unless all cases passed.
+fn ended(all: &[Judged]) -> Ended {
+    let count = |verdict| all.iter().filter(|case| case.verdict == verdict).count();
+    let (failed, refused) = (count("fail"), count("refused"));
+    if failed + refused == 0 {
+        return Ok(());
+    }
+    let what = format!("of {} cases {failed} failed and {refused} were refused", all.len());
+    let hint = match refused {
+        0 => "a limit is of one run: --seed N draws other paths",
+        _ => "why a case was refused stands above",
+    };
+    Err(Error::Run { what, hint: hint.to_owned() })
+}

@@ -1,0 +1,87 @@
+//! `trimline validate`: lists of the public Ultra Ethernet simulator, as they are.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+const MATRIX: &str = "Nodes 16\nConnections 2\n0->13 id 1 start 3 size 100000\n\
+                      1->14 id 2 start 3 size 100000\n";
+
+/// One case within its limit, one that is not supported, one whose flow has an impossible limit,
+/// one that ends too early.
+const LIST: &str = "\
+two.cm
+!Experiment well within
+!Binary ./htsim_uec
+!Param -sender_cc_only
+!tailFCT 100
+!FCT Uec_0_13 100
+two.cm
+!Experiment a degraded link
+!Binary ./htsim_uec
+!Param -failed 1
+!tailFCT 100
+two.cm
+!Experiment one is too slow
+!Binary ./htsim_uec
+!FCT Uec_1_14 5
+two.cm
+!Experiment it ends too early
+!Binary ./htsim_uec
+!Param -end 5
+!tailFCT 100
+";
+
+fn validate(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::cargo_bin("trimline").unwrap();
+    let output = command.current_dir(dir).args(["validate", "list.txt"]).args(args).output();
+    let output = output.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn lists() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("list.txt"), LIST).unwrap();
+    std::fs::write(dir.path().join("two.cm"), MATRIX).unwrap();
+    dir
+}
+
+#[test]
+fn a_case_that_is_refused_is_named_and_the_others_run() {
+    let dir = lists();
+    let (code, out, err) = validate(dir.path(), &["--json"]);
+    assert_eq!(code, 1);
+    let cases: Vec<Value> = serde_json::from_str(&out).unwrap();
+    let verdicts: Vec<&str> = cases.iter().map(|case| case["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["pass", "refused", "fail", "fail"]);
+    // Starts are in microseconds: 25 packets from 3 us on, and an answer over 6 links each way.
+    let tail = cases[0]["tail_us"].as_f64().unwrap();
+    assert!((22.0..30.0).contains(&tail), "{tail}");
+    assert_eq!(cases[0]["flows"][0]["flow"], "Uec_0_13");
+    assert!(cases[1]["refused"].as_str().unwrap().starts_with("list.txt:10:8: `-failed` is not"));
+    assert!(cases[2]["flows"][0]["tail_us"].as_f64().unwrap() > 5.0);
+    assert_eq!((&cases[3]["complete"], &cases[3]["messages"]), (&0.into(), &2.into()));
+    assert!(err.contains("of 4 cases 2 failed and 1 were refused"), "{err}");
+}
+
+#[test]
+fn some_of_the_cases_can_be_run() {
+    let dir = lists();
+    let (code, out, err) = validate(dir.path(), &["--only", "well"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("well within") && out.contains("pass") && !out.contains("degraded"));
+    let (code, _, err) = validate(dir.path(), &["--only", "nothing"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("there are: well within; a degraded link"), "{err}");
+}
+
+#[test]
+fn what_is_no_list_ends_with_2() {
+    let dir = lists();
+    std::fs::write(dir.path().join("list.txt"), "!Param -x\n").unwrap();
+    let (code, _, err) = validate(dir.path(), &[]);
+    assert_eq!(code, 2);
+    assert!(err.contains("list.txt:1:1"), "{err}");
+}

@@ -1,0 +1,10 @@
+//! Lists of cases of the public Ultra Ethernet simulator (`validate_*.txt`), run as they are: each
+//! case is a connection matrix with flags of its command line and limits for completion times
+//! (docs/peers-files.md).
+
+mod flags;
+mod list;
+mod verdict;
+
+pub use list::{Case, CaseList};
+pub use verdict::{Flow, Verdict};

@@ -1,0 +1,296 @@
+//! The flags of a case, and the scenario that they mean.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use transports::uet;
+use units::{Bytes, Rate};
+
+use super::list::{Case, Word};
+use crate::diagnostic::{Checked, Diagnostic, Source, did_you_mean};
+use crate::{Scenario, files};
+
+/// The program whose flags these are.
+const BINARY: &str = "htsim_uec";
+/// What the program runs if a list does not say.
+const USUAL_BINARY: &str = "htsim_eqds";
+
+/// The flags that have a meaning here, with values and without.
+const WITH_VALUE: &[&str] =
+    &["-cwnd", "-end", "-load_balancing_algo", "-paths", "-q", "-sack_threshold", "-seed", "-topo"];
+const ALONE: &[&str] = &["-receiver_cc", "-receiver_cc_only", "-sender_cc", "-sender_cc_only"];
+/// This one has two.
+const ECN: &str = "-ecn";
+
+/// The scenario that a case is, but for its flags: 100 Gb/s, 1 us a link, packets of 4150 B.
+const BASE: &str = include_str!("../../../../scenarios/uet/permutation_16.toml");
+const RATE: Rate = Rate(100_000_000_000);
+const PAYLOAD: u16 = 4086;
+
+/// What the flags of a case say. The program's defaults.
+#[derive(Debug)]
+struct Flags {
+    sender: bool,
+    receiver: bool,
+    end_us: u64,
+    entropies: u64,
+    seed: Option<u64>,
+    spray: Option<String>,
+    sack_threshold: Option<u64>,
+    /// Packets; 0: as if it were not there.
+    window: u64,
+    queue: Option<u64>,
+    ecn: Option<(u64, u64)>,
+    topology: Option<Word>,
+}
+
+impl Flags {
+    const USUAL: Self = Self {
+        sender: true,
+        receiver: false,
+        end_us: 1000,
+        entropies: 64,
+        seed: None,
+        spray: None,
+        sack_threshold: None,
+        window: 0,
+        queue: None,
+        ecn: None,
+        topology: None,
+    };
+
+    /// Those of `case`, as the program reads them: one after the other.
+    fn of(case: &Case) -> Checked<Self> {
+        let mut flags = Self::USUAL;
+        let mut words = case.flags.iter();
+        while let Some(flag) = words.next() {
+            let mut value = || {
+                let missing = || case.error(format!("`{}` without a value", flag.text), flag);
+                words.next().ok_or_else(|| missing().hint("the value stands after the flag"))
+            };
+            match flag.text.as_str() {
+                "-sender_cc" => flags.sender = true,
+                "-receiver_cc" => flags.receiver = true,
+                "-sender_cc_only" => (flags.sender, flags.receiver) = (true, false),
+                "-receiver_cc_only" => (flags.sender, flags.receiver) = (false, true),
+                "-end" => flags.end_us = case.number(value()?)?,
+                "-paths" => flags.entropies = case.number(value()?)?,
+                "-seed" => flags.seed = Some(case.number(value()?)?),
+                "-cwnd" => flags.window = case.number(value()?)?,
+                "-q" => flags.queue = Some(case.number(value()?)?),
+                "-sack_threshold" => flags.sack_threshold = Some(case.number(value()?)?),
+                "-load_balancing_algo" => flags.spray = Some(value()?.text.clone()),
+                "-topo" => flags.topology = Some(value()?.clone()),
+                ECN => flags.ecn = Some((case.number(value()?)?, case.number(value()?)?)),
+                other => return Err(unknown(case, flag, other)),
+            }
+        }
+        Ok(flags)
+    }
+}
+
+fn unknown(case: &Case, at: &Word, flag: &str) -> Diagnostic {
+    let known: Vec<&str> = [WITH_VALUE, ALONE, &[ECN]].concat();
+    case.error(format!("`{flag}` is not supported"), at).hint(did_you_mean(flag, &known))
+}
+
+impl Case {
+    /// The scenario that it is. `seed` is for cases that have none of their own.
+    ///
+    /// # Errors
+    /// It is another program's, has a flag that is not supported, or a file of it is wrong.
+    pub fn scenario(&self, seed: u64) -> Checked<Scenario> {
+        self.is_ours()?;
+        let flags = Flags::of(self)?;
+        let topology = self.topology(&flags)?;
+        let list = crate::At { source: Arc::clone(&self.list), span: self.matrix.span.clone() };
+        // What is wrong with an edit stands in the list.
+        let wrong = |error: Diagnostic| match error.edit() {
+            Some(_) => error.moved_to(&list, "flags of this case"),
+            None => error,
+        };
+        let parse = |edits: &[String]| {
+            Scenario::parse(&self.name, BASE, Path::new(""), edits).map_err(wrong)
+        };
+        let around = parse(std::slice::from_ref(&topology))?;
+        let mut edits = flags.edits(&around, seed);
+        edits.push(topology);
+        edits.push(format!("name={}", text(&self.name)));
+        let matrix = text(&absolute(&self.dir.join(&self.matrix.text)));
+        edits.push(format!("traffic={{kind=\"file\",start_unit=\"us\",file={matrix}}}"));
+        parse(&edits)
+    }
+
+    fn is_ours(&self) -> Checked<()> {
+        let (binary, at) = match &self.binary {
+            Some(word) => (word.text.as_str(), word),
+            None => (USUAL_BINARY, &self.matrix),
+        };
+        if Path::new(binary).file_name().is_some_and(|name| name == BINARY) {
+            return Ok(());
+        }
+        let error = self.error(format!("a case for `{binary}`"), at);
+        Err(error.hint(format!(
+            "cases for {BINARY} are run; a case without `!Binary` is for {USUAL_BINARY}"
+        )))
+    }
+
+    /// The topology, as an edit of [`BASE`].
+    fn topology(&self, flags: &Flags) -> Checked<String> {
+        if let Some(file) = &flags.topology {
+            let file = text(&absolute(&self.dir.join(&file.text)));
+            return Ok(format!("topology={{kind=\"file\",file={file}}}"));
+        }
+        let path = self.dir.join(&self.matrix.text);
+        let matrix = files::read_text(&path).map_err(|why| {
+            let error = self.error(format!("cannot read {}: {why}", path.display()), &self.matrix);
+            error.hint("paths are relative to the list")
+        })?;
+        let source = Source { name: path.display().to_string(), text: matrix };
+        let unit = workload::StartUnit::Microseconds;
+        let matrix = workload::read_cm_in(&source.text, &source.name, unit);
+        let matrix = matrix.map_err(|error| files::located(&Arc::new(source), &error))?;
+        let hosts = matrix.nodes;
+        let k = (2..=64).step_by(2).find(|k: &u32| k.pow(3) / 4 == hosts).ok_or_else(|| {
+            let error = format!("no fat-tree of three tiers has {hosts} hosts");
+            let error = self.error(error, &self.matrix);
+            error.hint("16, 128, 1024 or 8192; other fabrics have a file: -topo FILE")
+        })?;
+        Ok(format!("topology.k={k}"))
+    }
+}
+
+impl Flags {
+    /// The edits of [`BASE`] that they are, in the fabric of `around`.
+    fn edits(&self, around: &Scenario, seed: u64) -> Vec<String> {
+        let config = uet::Config::htsim(PAYLOAD);
+        let mtu = config.mtu();
+        let rtt = around.topology().clone().with_mtu(mtu).longest_rtt();
+        let network = uet::Network { rtt, rate: RATE, mtu, payload: PAYLOAD };
+        let packets = |count: u64| Bytes(count.saturating_mul(u64::from(mtu)));
+        let share = |fifths: u64| (network.bdp_packets() * fifths).div_ceil(5);
+        let queue = self.queue.map_or(Bytes(network.queue()), packets);
+        let (low, high) = self.ecn.unwrap_or((share(1), share(4)));
+        let mut edits = vec![
+            format!("seed={}", self.seed.unwrap_or(seed)),
+            format!("measure.limit=\"{}us\"", self.end_us),
+            format!("queue.capacity=\"{queue}\""),
+            format!("queue.header_capacity=\"{}\"", Bytes(queue.0.saturating_mul(2))),
+            format!("queue.ecn_low=\"{}\"", packets(low)),
+            format!("queue.ecn_high=\"{}\"", packets(high)),
+            // Credit has the links to hosts to itself.
+            format!("queue.ecn_last_hop={}", !self.receiver),
+            format!("transport.entropies={}", self.entropies),
+            format!("transport.credit={}", self.receiver),
+        ];
+        if !self.sender {
+            edits.push("transport.control=\"none\"".to_owned());
+        }
+        if self.queue.is_some() {
+            edits.push(format!("transport.rto=\"{}\"", uet::Network::rto_of(RATE, queue.0)));
+        }
+        if self.window > 0 {
+            edits.push(format!("transport.initial_window=\"{}\"", packets(self.window)));
+        }
+        let spray = self.spray.iter().map(|spray| format!("transport.spray={}", text(spray)));
+        let sack = self.sack_threshold.iter().map(|n| format!("transport.sack_threshold=\"{n}B\""));
+        edits.extend(spray.chain(sack));
+        edits
+    }
+}
+
+/// As TOML writes it.
+fn text(text: &str) -> toml::Value {
+    toml::Value::String(text.to_owned())
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::CaseList;
+
+    const MATRIX: &str = "Nodes 16\nConnections 1\n0->13 id 1 start 3 size 100000\n";
+
+    /// The only case of a list with these lines below the matrix.
+    fn scenario(lines: &str) -> Checked<Scenario> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("one.cm"), MATRIX).unwrap();
+        let list = dir.path().join("list.txt");
+        std::fs::write(&list, format!("one.cm\n!Binary ./htsim_uec\n{lines}")).unwrap();
+        CaseList::load(&list).unwrap().cases()[0].scenario(5)
+    }
+
+    fn resolved(lines: &str, table: &str, key: &str) -> String {
+        scenario(lines).unwrap().resolved()[table][key].to_string()
+    }
+
+    /// The worked example of specs/uet.md#2, and what flags change of it.
+    #[test]
+    fn flags_mean_what_they_mean_to_the_program() {
+        let cases = [
+            ("", "topology", "k", "4"),
+            ("", "queue", "capacity", "\"178450B\""),
+            ("", "queue", "ecn_low", "\"37350B\""),
+            ("", "queue", "ecn_high", "\"145250B\""),
+            ("", "transport", "entropies", "64"),
+            ("", "measure", "limit", "\"1ms\""),
+            ("!Param -end 3000\n", "measure", "limit", "\"3ms\""),
+            ("!Param -paths 128", "transport", "entropies", "128"),
+            ("!Param -cwnd 50", "transport", "initial_window", "\"207500B\""),
+            ("!Param -q 190", "queue", "capacity", "\"788500B\""),
+            ("!Param -q 190", "queue", "header_capacity", "\"1577000B\""),
+            ("!Param -q 190", "transport", "rto", "\"393480ns\""),
+            ("!Param -ecn 10 25", "queue", "ecn_high", "\"103750B\""),
+            ("!Param -load_balancing_algo reps", "transport", "spray", "\"reps\""),
+            ("!Param -sack_threshold 4000", "transport", "sack_threshold", "\"4000B\""),
+            ("!Param -sender_cc_only", "transport", "credit", "false"),
+            ("!Param -receiver_cc_only", "transport", "control", "\"none\""),
+            ("!Param -receiver_cc_only", "queue", "ecn_last_hop", "false"),
+            ("!Param -sender_cc\n!Param -receiver_cc", "transport", "control", "\"nscc\""),
+            ("!Param -sender_cc\n!Param -receiver_cc", "transport", "credit", "true"),
+        ];
+        let found =
+            cases.map(|(lines, table, key, _)| (lines, table, key, resolved(lines, table, key)));
+        assert_eq!(
+            found.each_ref().map(|(lines, table, key, value)| (
+                *lines,
+                *table,
+                *key,
+                value.as_str()
+            )),
+            cases
+        );
+        assert_eq!(scenario("").unwrap().seed(), 5);
+        assert_eq!(scenario("!Param -seed 7").unwrap().seed(), 7);
+    }
+
+    #[test]
+    fn what_is_not_supported_is_refused_where_it_stands() {
+        let refused = |lines: &str| {
+            let Err(error) = scenario(lines) else { panic!("{lines} is not refused") };
+            let (_, line, column) = error.location().unwrap();
+            format!("{line}:{column} {}", error.to_string().split_once(": ").unwrap().1)
+        };
+        let cases = [
+            ("!Param -failed 1\n", "3:8 `-failed` is not supported"),
+            ("!Param -pahts 1\n", "3:8 `-pahts` is not supported; did you mean `-paths`?"),
+            ("!Param -paths\n", "3:8 `-paths` without a value"),
+            ("!Param -q 5000000000\n", "3:11 `5000000000` is not a whole number"),
+            ("!Param -paths many\n", "3:15 `many` is not a whole number"),
+            ("!Binary ./htsim_ndp\n", "3:9 a case for `./htsim_ndp`"),
+            ("!Param -paths 100\n", "1:1 Ultra Ethernet: entropies 100 must be"),
+            ("!Param -ecn 25 10\n", "1:1 `ecn_high` is 41500B, less than `ecn_low`"),
+        ];
+        let wrong: Vec<String> = cases
+            .iter()
+            .map(|(lines, error)| (refused(lines), error))
+            .filter(|(found, error)| !found.starts_with(*error))
+            .map(|(found, error)| format!("{found}, not {error}"))
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+}
