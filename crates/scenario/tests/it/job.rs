@@ -312,7 +312,7 @@ fn bad_jobs_are_refused() {
         (MODEL, &["traffic.0.expert_parallel=3"], "3 ranks share experts, which does not divide 4"),
         (MODEL, &["traffic.0.data_parallel=5"], "2 x 5 x 2 ranks, and the hosts have 16"),
         (IDLE, &["traffic.0.chunk=1B", "traffic.0.size=10GB"], "too many messages"),
-        (MODEL, &["traffic.0.collective=all-reduce"], "only one of"),
+        (MODEL, &["traffic.0.collective=all-reduce"], "exclude each other"),
         (IDLE, &["traffic.0.algorithm=star"], "star"),
         (
             &IDLE.replace("ranks_per_host = 1", "ranks_per_host = 3\nranks = 8"),
