@@ -133,12 +133,7 @@ fn columns(source: &Source<'_>, header: &Row<'_>) -> Parsed<Columns> {
     }
 }
 
-fn message(
-    source: &Source<'_>,
-    row: &Row<'_>,
-    columns: &Columns,
-    width: usize,
-) -> Parsed<Message> {
+fn message(source: &Source<'_>, row: &Row<'_>, columns: &Columns, width: usize) -> Parsed<Message> {
     if row.len() != width {
         let message = format!("the row has {} fields, the header {width}", row.len());
         let word = row.word(width.min(row.len()));

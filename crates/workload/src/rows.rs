@@ -3,7 +3,6 @@
 use crate::text::{Parsed, Place, Source, Word, to_u32};
 
 /// The rows of a CSV file, from the first: comments (`#` in front) and empty lines left out.
-#[derive(Debug)]
 pub struct Rows<'a> {
     source: Source<'a>,
     records: csv::StringRecordsIntoIter<&'a [u8]>,
@@ -110,6 +109,12 @@ impl<'a> Row<'a> {
             at += rest.len() - rest.trim_start_matches([' ', '\t', '"']).len();
         }
         Word { text, at: self.place(at) }
+    }
+
+    /// The line of the file on which it begins.
+    #[must_use]
+    pub fn line(&self) -> &'a str {
+        self.rest().lines().next().unwrap_or("")
     }
 
     /// The file from this row on.

@@ -47,7 +47,7 @@ pub struct Place {
 }
 
 /// A word of a file and where it stands. A missing word is empty and stands where it should.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Word<'a> {
     /// The word.
     pub text: &'a str,

@@ -1,0 +1,422 @@
+//! The reader of AICB's tables (docs/specs/ai-traces.md#3).
+//!
+//! ```text
+//! [rank0 ~ rank3]
+//! comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,algbw,busbw,count
+//! CommType.all_reduce,CommGroup.tp_group,2,4096,forward_step,None,None,,None,None,None,1
+//! ```
+//! A file is one program for all ranks, or one for each stage of a pipeline: a line in brackets with
+//! the stage's ranks, the header again, its rows. What AICB does with them (`workload_applyer.py`),
+//! and what is different here:
+//!
+//! - Rows run one after another. `epoch_end` ends a step.
+//! - Ranks are numbered by Megatron's rule: tensor, expert, data parallel, then stages. The sizes of
+//!   the groups are those of the rows; a table without them has one group of all ranks.
+//! - `isend` and `irecv` go to the next or previous stage, as `additional` says; at the ends of the
+//!   pipeline they do nothing.
+//! - A broadcast comes from the first rank of its group.
+//! - `computation` takes its `_elapsed_time`: nanoseconds in a workload, which gives no times of
+//!   communication; milliseconds in the log of a run, which does.
+//! - `reduce` is not played.
+
+use units::Dur;
+use workload::TextError;
+use workload::rows::{Row, Rows};
+use workload::text::{Parsed, Place, Source, Word, one_of, to_u32};
+
+use super::program::{Collective, Group, Groups, Layout, Line, Program, TASKS_MAX, What};
+use super::{Trace, Warnings, located};
+use crate::graph::{Builder, Fault, Rank, TaskGraph};
+
+const COLUMNS: [&str; 12] = [
+    "comm_type",
+    "comm_group",
+    "comm_group_size",
+    "msg_size",
+    "stage",
+    "dst",
+    "src",
+    "additional",
+    "_elapsed_time",
+    "algbw",
+    "busbw",
+    "count",
+];
+const TYPE: usize = 0;
+const GROUP: usize = 1;
+const GROUP_SIZE: usize = 2;
+const SIZE: usize = 3;
+const STAGE: usize = 4;
+const ADDITIONAL: usize = 7;
+const TIME: usize = 8;
+/// Columns that must be there.
+const REQUIRED: [usize; 3] = [TYPE, GROUP, SIZE];
+
+/// What an absent value is called.
+const NONE: &str = "None";
+
+const GROUPS: [(&str, Group); 9] = [
+    ("tp_group", Group::Tp),
+    ("dp_group", Group::Dp),
+    ("ep_group", Group::Ep),
+    ("ep_dp_group", Group::DpEp),
+    ("ep_tp_group", Group::EpTp),
+    ("pp_group", Group::Pp),
+    ("embedding_group", Group::Embedding),
+    ("all", Group::All),
+    ("all_nodes", Group::All),
+];
+
+const REDUCE_IGNORED: &str = "reduce operations, which are left out";
+const TIMELESS: &str = "computations without a time, which take none";
+
+/// The longest time that is read: 106 days, in picoseconds.
+const TIME_MAX: f64 = i64::MAX as f64;
+
+/// Read a table for at most `room` ranks. `name` is the file's name, for errors.
+///
+/// # Errors
+/// What is not such a table, groups whose sizes do not fit the ranks, and more ranks than `room`.
+pub fn read_aicb(text: &str, name: &str, room: u32) -> Result<Trace, TextError> {
+    let source = Source::new(text, name);
+    let sections = sections(&source, room)?;
+    let layout = layout(&source, &sections)?;
+    let mut warnings = Warnings::default();
+    let time = TimeUnit::of(&sections);
+    let mut programs = Vec::new();
+    for section in &sections {
+        let mut program = Program::default();
+        let mut step = 0;
+        for row in section.fields() {
+            play(&source, &row, &layout, time, &mut step, &mut program, &mut warnings)?;
+        }
+        programs.push(program);
+    }
+    let ranks = sections[0].ranks;
+    let entries: u64 = programs.iter().map(|program| program.entries.len() as u64).sum();
+    if entries.saturating_mul(u64::from(ranks)) > TASKS_MAX {
+        let message = format!("{} ranks make too many tasks of these rows", layout.ranks());
+        let hint = format!("use fewer of either: a job can have {TASKS_MAX} tasks");
+        return Err(source.missing(source.end(), message, hint));
+    }
+    let graph = build(&programs, layout).map_err(|fault| {
+        located(&source, &fault, |task| {
+            let program = programs.get((task.rank.0 / ranks) as usize)?;
+            program.entries.get(task.index as usize).map(|entry| entry.at)
+        })
+    })?;
+    Ok(Trace { graph, warnings: warnings.0 })
+}
+
+fn build(programs: &[Program<'_>], layout: Layout) -> Result<TaskGraph, Fault> {
+    let mut builder = Builder::new(layout.ranks())?;
+    let mut groups = Groups::new(layout);
+    for rank in (0..layout.ranks()).map(Rank) {
+        let stage = rank.0 / (layout.tp * layout.dp);
+        programs[stage as usize].add_to(&mut builder, &mut groups, rank)?;
+    }
+    builder.finish()
+}
+
+/// The program of some ranks.
+struct Section<'a> {
+    /// How many; they follow those of the section before.
+    ranks: u32,
+    columns: Columns,
+    rows: Vec<Row<'a>>,
+}
+
+/// Where each of [`COLUMNS`] is in the file.
+type Columns = [Option<usize>; COLUMNS.len()];
+
+impl<'a> Section<'a> {
+    fn fields(&self) -> impl Iterator<Item = Fields<'_>> {
+        self.rows.iter().map(|row| Fields { row, columns: &self.columns })
+    }
+}
+
+/// A row's fields, by the numbers of [`COLUMNS`].
+#[derive(Clone, Copy)]
+struct Fields<'s> {
+    row: &'s Row<'s>,
+    columns: &'s Columns,
+}
+
+impl<'s> Fields<'s> {
+    /// A value; empty for an absent one.
+    fn get(&self, column: usize) -> Word<'s> {
+        let word = self.row.word(self.columns[column].unwrap_or(usize::MAX));
+        if word.text == NONE { Word { text: "", ..word } } else { word }
+    }
+
+    /// The name in a value such as `CommType.all_reduce`.
+    fn name(&self, column: usize) -> Word<'s> {
+        let word = self.get(column);
+        let Some((class, name)) = word.text.split_once('.') else { return word };
+        let column = word.at.column + to_u32(class.chars().count()) + 1;
+        Word { text: name, at: Place { column, ..word.at } }
+    }
+}
+
+fn sections<'a>(source: &Source<'a>, room: u32) -> Parsed<Vec<Section<'a>>> {
+    let mut sections: Vec<Section<'a>> = Vec::new();
+    // Of the section whose header comes next.
+    let mut ranks = Some(room);
+    let mut next = 0;
+    let mut width = 0;
+    for row in Rows::new(*source) {
+        let row = row?;
+        if row.word(0).text.starts_with('[') {
+            let count = stage(source, &row, next, room)?;
+            if let Some(first) = sections.first().filter(|first| first.ranks != count) {
+                let message = format!("{count} ranks, but the first stage has {}", first.ranks);
+                let hint = "all stages have as many ranks";
+                return Err(source.missing(row.word(0).at, message, hint));
+            }
+            ranks = Some(count);
+            next += count;
+        } else if let Some(ranks) = ranks.take() {
+            width = row.len();
+            sections.push(Section { ranks, columns: header(source, &row)?, rows: Vec::new() });
+        } else if let Some(section) = sections.last_mut() {
+            check_width(source, &row, width)?;
+            section.rows.push(row);
+        }
+    }
+    if sections.iter().all(|section| section.rows.is_empty()) {
+        let hint = format!("start with the line {:?}, then a row each", COLUMNS.join(","));
+        return Err(source.missing(source.end(), "no rows", hint));
+    }
+    Ok(sections)
+}
+
+fn check_width(source: &Source<'_>, row: &Row<'_>, width: usize) -> Parsed<()> {
+    if row.len() == width {
+        return Ok(());
+    }
+    let message = format!("the row has {} fields, the header {width}", row.len());
+    let word = row.word(width.min(row.len()));
+    Err(source.wrong(word, message, "is the file cut off?"))
+}
+
+/// How many ranks a line such as `[rank0 ~ rank127]` or `[ pp_stage0: [rank0, rank1] ]` names.
+/// They must follow those of the line before.
+fn stage(source: &Source<'_>, row: &Row<'_>, next: u32, room: u32) -> Parsed<u32> {
+    let begin = row.word(0).at;
+    let line = row.line();
+    let (mut count, mut expected, mut at) = (0, next, 0);
+    let mut is_range = false;
+    for piece in line.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+        let name = piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        is_range |= piece.ends_with('~');
+        at += piece.len();
+        let Some(number) = name.strip_prefix("rank") else { continue };
+        let before = line.get(..at - piece.len() + 4).unwrap_or("").chars().count();
+        let place = Place { column: begin.column + to_u32(before), ..begin };
+        let word = Word { text: number, at: place };
+        let rank = source.whole_u32(word, "the rank")?;
+        if rank >= room {
+            let message = format!("more ranks than the {room} that there is room for");
+            let hint = "use a larger topology, more ranks a host, or a smaller trace";
+            return Err(source.wrong(word, message, hint));
+        }
+        let in_order = if is_range { rank >= expected } else { rank == expected };
+        if !in_order {
+            let message = format!("rank {expected} should come here");
+            let hint = "the ranks of all stages are in order from 0";
+            return Err(source.wrong(word, message, hint));
+        }
+        expected = rank + 1;
+        count = expected - next;
+    }
+    if count == 0 {
+        let word = Word { text: line, at: begin };
+        return Err(source.wrong(word, "no ranks", "write \"[rank0 ~ rank7]\""));
+    }
+    Ok(count)
+}
+
+fn header(source: &Source<'_>, row: &Row<'_>) -> Parsed<Columns> {
+    let mut columns = Columns::default();
+    for at in 0..row.len() {
+        let word = row.word(at);
+        let Some(index) = COLUMNS.iter().position(|name| *name == word.text) else {
+            return Err(source.wrong(word, "unknown column", one_of(word.text, &COLUMNS)));
+        };
+        if columns[index].replace(at).is_some() {
+            return Err(source.wrong(word, "this column is given twice", "keep one of them"));
+        }
+    }
+    match REQUIRED.iter().find(|&&index| columns[index].is_none()) {
+        None => Ok(columns),
+        Some(&index) => {
+            let at = row.word(row.len()).at;
+            let message = format!("the column {} is missing", COLUMNS[index]);
+            Err(source.missing(at, message, format!("AICB writes {:?}", COLUMNS.join(","))))
+        }
+    }
+}
+
+/// The layout that the rows' group sizes make of the sections' ranks.
+fn layout(source: &Source<'_>, sections: &[Section<'_>]) -> Parsed<Layout> {
+    let stage = sections[0].ranks;
+    let size = |group: &str| {
+        let mut rows = sections.iter().flat_map(Section::fields);
+        let row = rows.find(|row| row.name(GROUP).text == group)?;
+        Some(row.get(GROUP_SIZE)).filter(|word| !word.text.is_empty())
+    };
+    let mut layout = Layout { tp: 1, ep: 1, dp: stage, pp: to_u32(sections.len()) };
+    if let Some(word) = size("tp_group") {
+        layout.tp = source.positive_u32(word, "comm_group_size")?;
+        layout.dp = part(source, word, layout.tp, stage, "ranks of a stage")?;
+    }
+    if let Some(word) = size("ep_group") {
+        layout.ep = source.positive_u32(word, "comm_group_size")?;
+        part(source, word, layout.ep, layout.dp, "ranks of a data-parallel group")?;
+    }
+    Ok(layout)
+}
+
+fn part(source: &Source<'_>, word: Word<'_>, size: u32, whole: u32, of: &str) -> Parsed<u32> {
+    if whole.is_multiple_of(size) {
+        return Ok(whole / size);
+    }
+    let message = format!("groups of {size} do not divide the {whole} {of}");
+    Err(source.wrong(word, message, "correct this or the ranks in brackets"))
+}
+
+/// What the times of a file count.
+#[derive(Clone, Copy)]
+struct TimeUnit {
+    ps: f64,
+}
+
+impl TimeUnit {
+    fn of(sections: &[Section<'_>]) -> Self {
+        let is_log = sections
+            .iter()
+            .flat_map(Section::fields)
+            .any(|row| row.name(TYPE).text != "computation" && !row.get(TIME).text.is_empty());
+        Self { ps: if is_log { 1e9 } else { 1e3 } }
+    }
+
+    fn read(self, source: &Source<'_>, word: Word<'_>) -> Parsed<Dur> {
+        let ps = word.text.parse::<f64>().map(|time| time * self.ps);
+        match ps {
+            Ok(ps) if (0.0..TIME_MAX).contains(&ps) => Ok(Dur(ps.round() as u64)),
+            _ => {
+                let hint = "write a time from 0, in nanoseconds, or in a log in milliseconds";
+                Err(source.wrong(word, "not a time", hint))
+            }
+        }
+    }
+}
+
+fn play<'s>(
+    source: &Source<'_>,
+    row: &Fields<'s>,
+    layout: &Layout,
+    time: TimeUnit,
+    step: &mut u32,
+    program: &mut Program<'s>,
+    warnings: &mut Warnings,
+) -> Parsed<()> {
+    let name = row.name(TYPE);
+    let line = Line { step: *step, label: row.get(STAGE).text, at: row.row.word(0).at };
+    let what = match name.text {
+        "epoch_end" => {
+            *step = step.saturating_add(1);
+            return Ok(());
+        }
+        "reduce" => {
+            warnings.count(REDUCE_IGNORED);
+            return Ok(());
+        }
+        "computation" => {
+            let word = row.get(TIME);
+            if word.text.is_empty() {
+                warnings.count(TIMELESS);
+                return Ok(());
+            }
+            What::Compute { dur: time.read(source, word)?, stream: 0 }
+        }
+        "isend" => What::Send { stages: stages(source, row, "send")?, bytes: size(source, row)? },
+        "irecv" => What::Recv { stages: stages(source, row, "recv")?, bytes: size(source, row)? },
+        "barrier" => {
+            let group = group(source, row, layout)?;
+            What::Collective { group, op: Collective::Barrier, bytes: 0 }
+        }
+        _ => {
+            let (group, op) = (group(source, row, layout)?, collective(source, name)?);
+            match size(source, row)? {
+                0 => return Ok(()),
+                bytes => What::Collective { group, op, bytes },
+            }
+        }
+    };
+    program.then(line, what);
+    Ok(())
+}
+
+fn size(source: &Source<'_>, row: &Fields<'_>) -> Parsed<u64> {
+    source.whole(row.get(SIZE), "msg_size", u64::MAX - 1)
+}
+
+fn collective(source: &Source<'_>, name: Word<'_>) -> Parsed<Collective> {
+    const NAMES: [(&str, Collective); 7] = [
+        ("all_reduce", Collective::AllReduce),
+        ("all_gather", Collective::AllGather),
+        ("all_gather_into_tensor", Collective::AllGather),
+        ("reduce_scatter", Collective::ReduceScatter),
+        ("reduce_scatter_tensor", Collective::ReduceScatter),
+        ("all_to_all", Collective::AllToAll),
+        ("broadcast", Collective::Broadcast),
+    ];
+    const OTHERS: [&str; 6] = ["isend", "irecv", "barrier", "computation", "epoch_end", "reduce"];
+    match NAMES.iter().find(|(known, _)| *known == name.text) {
+        Some((_, collective)) => Ok(*collective),
+        None => {
+            let mut known: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
+            known.extend(OTHERS);
+            Err(source.wrong(name, "unknown comm_type", one_of(name.text, &known)))
+        }
+    }
+}
+
+/// The row's group, whose size must be what the layout makes it.
+fn group(source: &Source<'_>, row: &Fields<'_>, layout: &Layout) -> Parsed<Group> {
+    let name = row.name(GROUP);
+    let Some((_, group)) = GROUPS.iter().find(|(known, _)| *known == name.text) else {
+        let known = GROUPS.map(|(known, _)| known);
+        return Err(source.wrong(name, "unknown comm_group", one_of(name.text, &known)));
+    };
+    let word = row.get(GROUP_SIZE);
+    if word.text.is_empty() {
+        return Ok(*group);
+    }
+    let (says, is) = (source.positive_u32(word, "comm_group_size")?, layout.size(*group));
+    if says == is {
+        return Ok(*group);
+    }
+    let Layout { tp, ep, dp, pp } = layout;
+    let message = format!("with tp {tp}, ep {ep}, dp {dp} and pp {pp} this group has {is} ranks");
+    let hint = "the ranks in brackets or the sizes of groups do not fit each other; \
+                without brackets the job has all ranks that there is room for";
+    Err(source.wrong(word, message, hint))
+}
+
+/// How many stages on: `send_next`, `recv_prev`.
+fn stages(source: &Source<'_>, row: &Fields<'_>, verb: &str) -> Parsed<i32> {
+    let word = row.get(ADDITIONAL);
+    match word.text.strip_prefix(verb) {
+        Some("_next") => Ok(1),
+        Some("_prev") => Ok(-1),
+        _ => {
+            let hint = format!("write {verb}_next or {verb}_prev");
+            Err(source.wrong(word, "neither the next nor the previous stage", hint))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
