@@ -265,6 +265,12 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
+impl GroupId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "task {} of rank {}", self.index, self.rank.0)
@@ -532,6 +538,11 @@ impl TaskGraph {
     #[must_use]
     pub fn tasks(&self, rank: Rank) -> &Tasks {
         &self.ranks[rank.0 as usize]
+    }
+
+    /// The members of each group.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &[Rank]> {
+        self.groups.iter().map(|members| &**members)
     }
 
     /// The members of `group`.
