@@ -17,7 +17,8 @@
 //! - A broadcast comes from the first rank of its group.
 //! - `computation` takes its `_elapsed_time`: nanoseconds in a workload, which gives no times of
 //!   communication; milliseconds in the log of a run, which does.
-//! - `reduce` is not played.
+//! - `reduce` is not played, nor are collectives of the embedding group if its two stages do not
+//!   have as many: AICB writes them for the last stage only.
 
 use units::Dur;
 use workload::TextError;
@@ -68,6 +69,8 @@ const GROUPS: [(&str, Group); 9] = [
 ];
 
 const REDUCE_IGNORED: &str = "reduce operations, which are left out";
+const EMBEDDING_IGNORED: &str =
+    "collectives of the embedding group that only one of its stages has, which are left out";
 const TIMELESS: &str = "computations without a time, which take none";
 
 /// The longest time that is read: 106 days, in picoseconds.
@@ -80,15 +83,23 @@ const TIME_MAX: f64 = i64::MAX as f64;
 pub fn read_aicb(text: &str, name: &str, room: u32) -> Result<Trace, TextError> {
     let source = Source::new(text, name);
     let sections = sections(&source, room)?;
-    let layout = layout(&source, &sections)?;
+    let translator = Translator {
+        source: &source,
+        layout: layout(&source, &sections)?,
+        time: TimeUnit::of(&sections),
+        embedding: has_embedding(&sections),
+    };
+    let layout = translator.layout;
     let mut warnings = Warnings::default();
-    let time = TimeUnit::of(&sections);
     let mut programs = Vec::new();
     for section in &sections {
         let mut program = Program::default();
         let mut step = 0;
         for row in section.fields() {
-            play(&source, &row, &layout, time, &mut step, &mut program, &mut warnings)?;
+            if let Some(what) = translator.translate(&row, &mut step, &mut warnings)? {
+                let label = row.get(STAGE).text;
+                program.then(Line { step, label, at: row.row.word(0).at }, what);
+            }
         }
         programs.push(program);
     }
@@ -312,50 +323,72 @@ impl TimeUnit {
     }
 }
 
-fn play<'s>(
-    source: &Source<'_>,
-    row: &Fields<'s>,
-    layout: &Layout,
-    time: TimeUnit,
-    step: &mut u32,
-    program: &mut Program<'s>,
-    warnings: &mut Warnings,
-) -> Parsed<()> {
-    let name = row.name(TYPE);
-    let line = Line { step: *step, label: row.get(STAGE).text, at: row.row.word(0).at };
-    let what = match name.text {
-        "epoch_end" => {
-            *step = step.saturating_add(1);
-            return Ok(());
-        }
-        "reduce" => {
-            warnings.count(REDUCE_IGNORED);
-            return Ok(());
-        }
-        "computation" => {
-            let word = row.get(TIME);
-            if word.text.is_empty() {
-                warnings.count(TIMELESS);
-                return Ok(());
-            }
-            What::Compute { dur: time.read(source, word)?, stream: 0 }
-        }
-        "isend" => What::Send { stages: stages(source, row, "send")?, bytes: size(source, row)? },
-        "irecv" => What::Recv { stages: stages(source, row, "recv")?, bytes: size(source, row)? },
-        "barrier" => {
-            let group = group(source, row, layout)?;
-            What::Collective { group, op: Collective::Barrier, bytes: 0 }
-        }
-        _ => {
-            let (group, op) = (group(source, row, layout)?, collective(source, name)?);
-            match size(source, row)? {
-                0 => return Ok(()),
-                bytes => What::Collective { group, op, bytes },
-            }
-        }
+/// Whether the stages of the embedding group have as many collectives of it.
+fn has_embedding(sections: &[Section<'_>]) -> bool {
+    let count = |section: Option<&Section<'_>>| {
+        let rows = section.into_iter().flat_map(Section::fields);
+        rows.filter(|row| row.name(GROUP).text == "embedding_group").count()
     };
-    program.then(line, what);
-    Ok(())
+    count(sections.first()) == count(sections.last())
+}
+
+/// Makes entries of rows.
+struct Translator<'s> {
+    source: &'s Source<'s>,
+    layout: Layout,
+    time: TimeUnit,
+    /// Whether collectives of the embedding group are played.
+    embedding: bool,
+}
+
+impl Translator<'_> {
+    /// What `row` does, if it does something; at its end a step has a new number.
+    fn translate(
+        &self,
+        row: &Fields<'_>,
+        step: &mut u32,
+        warnings: &mut Warnings,
+    ) -> Parsed<Option<What>> {
+        let source = self.source;
+        let name = row.name(TYPE);
+        Ok(Some(match name.text {
+            "epoch_end" => {
+                *step = step.saturating_add(1);
+                return Ok(None);
+            }
+            "reduce" => {
+                warnings.count(REDUCE_IGNORED);
+                return Ok(None);
+            }
+            "computation" => {
+                let word = row.get(TIME);
+                if word.text.is_empty() {
+                    warnings.count(TIMELESS);
+                    return Ok(None);
+                }
+                What::Compute { dur: self.time.read(source, word)?, stream: 0 }
+            }
+            "isend" => {
+                What::Send { stages: stages(source, row, "send")?, bytes: size(source, row)? }
+            }
+            "irecv" => {
+                What::Recv { stages: stages(source, row, "recv")?, bytes: size(source, row)? }
+            }
+            _ => {
+                let op = collective(source, name)?;
+                let group = group(source, row, &self.layout)?;
+                let bytes = if op == Collective::Barrier { 0 } else { size(source, row)? };
+                if group == Group::Embedding && !self.embedding {
+                    warnings.count(EMBEDDING_IGNORED);
+                    return Ok(None);
+                }
+                if bytes == 0 && op != Collective::Barrier {
+                    return Ok(None);
+                }
+                What::Collective { group, op, bytes }
+            }
+        }))
+    }
 }
 
 fn size(source: &Source<'_>, row: &Fields<'_>) -> Parsed<u64> {
@@ -363,7 +396,7 @@ fn size(source: &Source<'_>, row: &Fields<'_>) -> Parsed<u64> {
 }
 
 fn collective(source: &Source<'_>, name: Word<'_>) -> Parsed<Collective> {
-    const NAMES: [(&str, Collective); 7] = [
+    const NAMES: [(&str, Collective); 8] = [
         ("all_reduce", Collective::AllReduce),
         ("all_gather", Collective::AllGather),
         ("all_gather_into_tensor", Collective::AllGather),
@@ -371,8 +404,9 @@ fn collective(source: &Source<'_>, name: Word<'_>) -> Parsed<Collective> {
         ("reduce_scatter_tensor", Collective::ReduceScatter),
         ("all_to_all", Collective::AllToAll),
         ("broadcast", Collective::Broadcast),
+        ("barrier", Collective::Barrier),
     ];
-    const OTHERS: [&str; 6] = ["isend", "irecv", "barrier", "computation", "epoch_end", "reduce"];
+    const OTHERS: [&str; 5] = ["isend", "irecv", "computation", "epoch_end", "reduce"];
     match NAMES.iter().find(|(known, _)| *known == name.text) {
         Some((_, collective)) => Ok(*collective),
         None => {

@@ -19,6 +19,7 @@
 //! - `MICRO` runs its layers' collectives one after another, each as a step. SimAI issues the first
 //!   layer's only.
 //! - Pipeline stages are not played, as there: every rank runs every layer.
+//! - `BROADCAST`, which AICB writes, comes from the first rank of its group. SimAI leaves it out.
 //! - SimAI pads collectives of the forward pass to 4096 bytes, and reads only the first of the
 //!   layers that `checkpoints` lists. Here neither happens.
 

@@ -70,6 +70,20 @@ fn stages_send_to_their_neighbours() {
     assert_eq!(kinds(&trace, 5), [recv(3), point]);
 }
 
+/// AICB writes the embedding group's collectives for the last stage only.
+#[test]
+fn collectives_that_only_one_stage_has_are_left_out() {
+    let embedding = row("all_reduce,CommGroup.embedding_group,2,9", "", "None");
+    let text =
+        |first: &str| format!("[rank0]\n{HEADER}{first}[rank1]\n{HEADER}{embedding}{embedding}");
+    let trace = read(&text("")).expect("valid");
+    assert!(trace.graph.is_empty());
+    let warnings: Vec<_> = trace.warnings.iter().map(|w| (w.count, w.what)).collect();
+    assert_eq!(warnings, [(2, EMBEDDING_IGNORED)]);
+    let trace = read(&text(&embedding.repeat(2))).expect("valid");
+    assert_eq!((trace.graph.instances(), trace.warnings.len()), (2, 0));
+}
+
 #[test]
 fn errors_name_the_place_and_the_value() {
     let with = |rows: &str| format!("{HEADER}{rows}");

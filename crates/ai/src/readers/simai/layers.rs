@@ -25,8 +25,15 @@ const FIELDS: [&str; 12] = [
     "the update time",
 ];
 
-const COLLECTIVES: [&str; 6] =
-    ["NONE", "ALLREDUCE", "ALLTOALL", "ALLGATHER", "REDUCESCATTER", "ALLREDUCEALLTOALL"];
+const COLLECTIVES: [&str; 7] = [
+    "NONE",
+    "ALLREDUCE",
+    "ALLTOALL",
+    "ALLGATHER",
+    "REDUCESCATTER",
+    "BROADCAST",
+    "ALLREDUCEALLTOALL",
+];
 
 const ALL_REDUCE_ALL_TO_ALL: &str = "ALLREDUCEALLTOALL, played as all-reduce, as SimAI does";
 
@@ -142,6 +149,7 @@ fn collective(
         "ALLTOALL" => Collective::AllToAll,
         "ALLGATHER" => Collective::AllGather,
         "REDUCESCATTER" => Collective::ReduceScatter,
+        "BROADCAST" => Collective::Broadcast,
         "ALLREDUCEALLTOALL" => {
             warnings.count(ALL_REDUCE_ALL_TO_ALL);
             Collective::AllReduce

@@ -18,6 +18,7 @@ fn tasks(trace: &Trace, rank: u32) -> String {
                 Op::AllReduce => "R",
                 Op::AllGather => "G",
                 Op::ReduceScatter => "S",
+                Op::Broadcast { root: Rank(0) } => "B",
                 _ => "A",
             };
             format!("{letter}{bytes}/{}", trace.graph.members(group).len())
@@ -100,6 +101,8 @@ fn the_other_policies_have_their_own_order() {
     let waits = waits(&model);
     assert_eq!((&waits[6], &waits[7]), (&vec![4], &vec![5, 6]), "beside, then joined");
     assert_eq!(tasks(&played("DISTRIBUTED_INFERENCE"), 0), "c1 R10/8 c9 c4");
+    let text = "DISTRIBUTED_INFERENCE\n1\nl0 -1 1 BROADCAST 10 0 NONE 0 0 NONE 0 0\n";
+    assert_eq!(tasks(&read(text).expect("valid"), 3), "c1 B10/8");
     let micro = played("MICRO");
     assert_eq!(tasks(&micro, 0), "R30/8 c9 R60/8");
     assert_eq!(micro.graph.steps(), 2);
