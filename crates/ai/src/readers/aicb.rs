@@ -9,7 +9,9 @@
 //! the stage's ranks, the header again, its rows. What AICB does with them (`workload_applyer.py`),
 //! and what is different here:
 //!
-//! - Rows run one after another. `epoch_end` ends a step.
+//! - Rows run one after another. `epoch_end` ends a step. An `isend` and an `irecv` of the same
+//!   neighbour that follow one another run together, as Megatron's `send_forward_recv_backward`
+//!   does. One after another, as AICB runs them, they wait for each other in its own example.
 //! - Ranks are numbered by Megatron's rule: tensor, expert, data parallel, then stages. The sizes of
 //!   the groups are those of the rows; a table without them has one group of all ranks.
 //! - `isend` and `irecv` go to the next or previous stage, as `additional` says; at the ends of the
@@ -95,10 +97,18 @@ pub fn read_aicb(text: &str, name: &str, room: u32) -> Result<Trace, TextError> 
     for section in &sections {
         let mut program = Program::default();
         let mut step = 0;
+        // The message of the row before, if it can still have a partner.
+        let mut alone = None;
         for row in section.fields() {
-            if let Some(what) = translator.translate(&row, &mut step, &mut warnings)? {
-                let label = row.get(STAGE).text;
-                program.then(Line { step, label, at: row.row.word(0).at }, what);
+            let Some(what) = translator.translate(&row, &mut step, &mut warnings)? else {
+                continue;
+            };
+            let line = Line { step, label: row.get(STAGE).text, at: row.row.word(0).at };
+            if alone.take().is_some_and(|before| is_exchange(before, what)) {
+                program.together(line, what);
+            } else {
+                program.then(line, what);
+                alone = Some(what);
             }
         }
         programs.push(program);
@@ -330,6 +340,15 @@ fn has_embedding(sections: &[Section<'_>]) -> bool {
         rows.filter(|row| row.name(GROUP).text == "embedding_group").count()
     };
     count(sections.first()) == count(sections.last())
+}
+
+/// Whether two messages are one exchange with a neighbour.
+fn is_exchange(one: What, other: What) -> bool {
+    match (one, other) {
+        (What::Send { stages: to, .. }, What::Recv { stages: from, .. })
+        | (What::Recv { stages: from, .. }, What::Send { stages: to, .. }) => to == from,
+        _ => false,
+    }
 }
 
 /// Makes entries of rows.

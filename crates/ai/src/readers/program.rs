@@ -187,11 +187,22 @@ impl<'a> Program<'a> {
         self.last = vec![self.beside(line, what)];
     }
 
+    /// Add an entry that starts with the one before; the next one waits for both.
+    pub(super) fn together(&mut self, line: Line<'a>, what: What) {
+        let after = self.entries.last().map_or_else(Vec::new, |entry| entry.after.clone());
+        let index = self.add(line, what, after);
+        self.last.push(index);
+    }
+
     /// Add an entry that waits for the one before, but not the next one for it.
     pub(super) fn beside(&mut self, line: Line<'a>, what: What) -> u32 {
+        self.add(line, what, self.last.clone())
+    }
+
+    fn add(&mut self, line: Line<'a>, what: What, after: Vec<u32>) -> u32 {
         let index = self.entries.len() as u32;
         let Line { step, label, at } = line;
-        self.entries.push(Entry { what, after: self.last.clone(), step, label, at });
+        self.entries.push(Entry { what, after, step, label, at });
         index
     }
 

@@ -70,6 +70,23 @@ fn stages_send_to_their_neighbours() {
     assert_eq!(kinds(&trace, 5), [recv(3), point]);
 }
 
+/// One after another, each stage would wait for what the other sends next.
+#[test]
+fn an_exchange_with_a_neighbour_is_one_batch() {
+    let stage = |rank: u32, to: &str, end: &str| {
+        format!("[rank{rank}]\n{HEADER}")
+            + &row("irecv,CommGroup.pp_group,1,10", &format!("recv_{to}"), "None")
+            + &row("isend,CommGroup.pp_group,1,10", &format!("send_{to}"), "None")
+            + &row(&format!("{end},CommGroup.all,2,0"), "", "None")
+    };
+    let text = stage(0, "next", "barrier") + &stage(1, "prev", "barrier");
+    let trace = read(&text).expect("valid");
+    for rank in [0, 1].map(Rank) {
+        let tasks = trace.graph.tasks(rank);
+        assert_eq!((0..3).map(|task| tasks.waits(task)).collect::<Vec<_>>(), [0, 0, 2]);
+    }
+}
+
 /// AICB writes the embedding group's collectives for the last stage only.
 #[test]
 fn collectives_that_only_one_stage_has_are_left_out() {
