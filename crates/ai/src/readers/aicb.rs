@@ -126,7 +126,7 @@ pub fn read_aicb(text: &str, name: &str, room: u32) -> Result<Trace, TextError> 
             program.entries.get(task.index as usize).map(|entry| entry.at)
         })
     })?;
-    Ok(Trace { graph, warnings: warnings.0 })
+    Ok(Trace { graph, warnings: warnings.0, algorithm: None })
 }
 
 fn build(programs: &[Program<'_>], layout: Layout) -> Result<TaskGraph, Fault> {
@@ -173,8 +173,9 @@ impl<'s> Fields<'s> {
     /// The name in a value such as `CommType.all_reduce`.
     fn name(&self, column: usize) -> Word<'s> {
         let word = self.get(column);
-        let Some((class, name)) = word.text.split_once('.') else { return word };
-        let column = word.at.column + to_u32(class.chars().count()) + 1;
+        let class = word.text.len() - word.text.trim_start_matches(char::is_alphanumeric).len();
+        let Some(name) = word.text[class..].strip_prefix('.') else { return word };
+        let column = word.at.column + to_u32(word.text[..class].chars().count()) + 1;
         Word { text: name, at: Place { column, ..word.at } }
     }
 }

@@ -10,19 +10,24 @@
 //!   all-gather is what one rank brings.
 //! - Broadcasts take their recorded duration, as there. Here also reduce, gather and scatter, which
 //!   end astra-sim.
+//! - astra-sim's JSON of a system cuts collectives into pieces (`preferred-dataset-splits`), of
+//!   which `active-chunks-per-dimension` run at a time, and names their algorithm.
 //! - Memory is not played: loads and stores take no time.
 //! - astra-sim runs one collective or send of a rank at a time. Here all that can start does.
 
 mod groups;
 mod proto;
+mod system;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use units::Dur;
 
 use self::groups::Names;
 use self::proto::{CommType, Node, NodeType};
+use self::system::System;
 use super::{File, Options, ReadError, Trace, Warnings, hint};
 use crate::graph::{Builder, Fault, GroupId, Kind, Op, Rank, Task, TaskId};
 
@@ -83,6 +88,10 @@ pub fn read_chakra(files: &[File<'_>], options: &Options<'_>) -> Result<Trace, R
         None => Names::default(),
     };
     let mut warnings = Warnings::default();
+    let system = match options.system {
+        Some(file) => system::read(&file, &mut warnings)?,
+        None => System::default(),
+    };
     // By rank and task: the record that it comes from.
     let mut records: Vec<Vec<Place>> = Vec::new();
     for (file, rank) in files.iter().zip((0..).map(Rank)) {
@@ -90,14 +99,14 @@ pub fn read_chakra(files: &[File<'_>], options: &Options<'_>) -> Result<Trace, R
             file,
             rank,
             ranks,
+            system,
             shared: &shared,
             own: Names::default(),
             ids: BTreeMap::new(),
             warnings,
         };
         let nodes = reader.nodes()?;
-        reader.add(&nodes, &mut builder)?;
-        records.push(nodes.iter().map(|(place, _)| *place).collect());
+        records.push(reader.add(&nodes, &mut builder)?);
         warnings = reader.warnings;
     }
     let graph = builder.finish().map_err(|fault| {
@@ -111,7 +120,7 @@ pub fn read_chakra(files: &[File<'_>], options: &Options<'_>) -> Result<Trace, R
             None => whole(&fault),
         }
     })?;
-    Ok(Trace { graph, warnings: warnings.0 })
+    Ok(Trace { graph, warnings: warnings.0, algorithm: system.algorithm })
 }
 
 fn whole_file(name: &str, message: &str, hint: &str) -> RecordError {
@@ -180,6 +189,7 @@ struct Reader<'r, 'a> {
     file: &'r File<'a>,
     rank: Rank,
     ranks: u32,
+    system: System,
     /// Groups from astra-sim's JSON.
     shared: &'r Names,
     /// Those of the trace.
@@ -220,33 +230,88 @@ impl Reader<'_, '_> {
         Ok(nodes)
     }
 
-    /// Add the nodes as tasks, in the order of their ids.
-    fn add(&mut self, nodes: &[(Place, Node)], builder: &mut Builder) -> Result<(), RecordError> {
-        for (place, node) in nodes.iter().filter(|(_, node)| node.kind == NodeType::Metadata as i32)
-        {
+    /// Add the nodes as tasks, in the order of their ids; gives the record of each task.
+    fn add(
+        &mut self,
+        nodes: &[(Place, Node)],
+        builder: &mut Builder,
+    ) -> Result<Vec<Place>, RecordError> {
+        for (place, node) in nodes.iter().filter(|(_, node)| node.kind == NodeType::METADATA) {
             let found = groups::in_metadata(node, self.ranks);
             self.own
                 .extend(found.map_err(|error| self.wrong(*place, node, "", error, GROUP_HINT))?);
         }
+        let mut records = Vec::with_capacity(nodes.len());
+        let mut tasks = Vec::with_capacity(nodes.len());
         for (place, node) in nodes {
             let kind = self.kind(*place, node, builder)?;
-            let label = match node.name.as_str() {
-                "" => None,
-                name => Some(builder.label(name).map_err(|fault| self.fault(*place, &fault))?),
-            };
-            let task = Task { kind, step: 0, label };
-            builder.add(self.rank, task).map_err(|fault| self.fault(*place, &fault))?;
+            let pieces = self.pieces(*place, node, kind, builder)?;
+            records.resize(pieces.end as usize, *place);
+            tasks.push(pieces);
         }
-        for (index, (place, node)) in (0..).zip(nodes) {
-            let task = TaskId { rank: self.rank, index };
+        for ((place, node), pieces) in nodes.iter().zip(&tasks) {
             for &id in node.ctrl_deps.iter().chain(&node.data_deps) {
                 let Ok(pred) = nodes.binary_search_by_key(&id, |(_, node)| node.id) else {
                     let message = "it waits for a node that the file does not have";
                     let hint = "is the file cut off?";
                     return Err(self.wrong(*place, node, id.to_string(), message, hint));
                 };
-                let pred = TaskId { rank: self.rank, index: pred as u32 };
-                builder.after(task, pred).map_err(|fault| self.fault(*place, &fault))?;
+                let waited = self.after(builder, pieces, &tasks[pred]);
+                waited.map_err(|fault| self.fault(*place, &fault))?;
+            }
+        }
+        Ok(records)
+    }
+
+    /// Add the tasks of a node: one, or the pieces of a collective, of which each waits for the one
+    /// that must end before it can begin.
+    fn pieces(
+        &self,
+        place: Place,
+        node: &Node,
+        kind: Kind,
+        builder: &mut Builder,
+    ) -> Result<Range<u32>, RecordError> {
+        let fault = |fault: Fault| self.fault(place, &fault);
+        let label = match node.name.as_str() {
+            "" => None,
+            name => Some(builder.label(name).map_err(fault)?),
+        };
+        let splits = match kind {
+            Kind::Collective { bytes, .. } => u64::from(self.system.splits).min(bytes).max(1),
+            _ => 1,
+        };
+        let first = builder.len_of(self.rank);
+        for piece in 0..splits {
+            let kind = match kind {
+                Kind::Collective { group, op, bytes } => {
+                    let until =
+                        |n: u64| (u128::from(bytes) * u128::from(n) / u128::from(splits)) as u64;
+                    Kind::Collective { group, op, bytes: until(piece + 1) - until(piece) }
+                }
+                kind => kind,
+            };
+            let task = builder.add(self.rank, Task { kind, step: 0, label }).map_err(fault)?;
+            if let Some(index) = task.index.checked_sub(self.system.active).filter(|&i| i >= first)
+            {
+                builder.after(task, TaskId { index, ..task }).map_err(fault)?;
+            }
+        }
+        Ok(first..builder.len_of(self.rank))
+    }
+
+    /// The tasks of one node start after those of another.
+    fn after(
+        &self,
+        builder: &mut Builder,
+        tasks: &Range<u32>,
+        preds: &Range<u32>,
+    ) -> Result<(), Fault> {
+        let active = self.system.active;
+        for pred in preds.end.saturating_sub(active).max(preds.start)..preds.end {
+            for task in tasks.start..tasks.end.min(tasks.start.saturating_add(active)) {
+                let [task, pred] = [task, pred].map(|index| TaskId { rank: self.rank, index });
+                builder.after(task, pred)?;
             }
         }
         Ok(())

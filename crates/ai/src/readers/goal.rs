@@ -67,7 +67,7 @@ pub fn read_goal(text: &str, name: &str, room: u32) -> Result<Trace, TextError> 
             block.ops.get(task.index as usize).map(|op| source.place(op.at))
         })
     })?;
-    Ok(Trace { graph, warnings: reader.warnings.0 })
+    Ok(Trace { graph, warnings: reader.warnings.0, algorithm: None })
 }
 
 fn build(blocks: &[Block]) -> Result<TaskGraph, Fault> {

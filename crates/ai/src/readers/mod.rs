@@ -11,13 +11,14 @@ mod simai;
 use std::fmt;
 
 use workload::TextError;
-use workload::text::{Parsed, Place, Source, Word};
+use workload::text::{Parsed, Place, Source, Word, to_u32};
 
 pub use aicb::read_aicb;
 pub use chakra::{RecordError, read_chakra};
 pub use goal::read_goal;
 pub use simai::read_simai;
 
+use crate::collective::Algorithm;
 use crate::graph::{Fault, TaskGraph, TaskId};
 
 /// A file: its name, for errors, and what it holds.
@@ -65,6 +66,8 @@ pub struct Options<'a> {
     pub ranks: u32,
     /// Groups of ranks for Chakra traces, as astra-sim's JSON.
     pub groups: Option<File<'a>>,
+    /// How Chakra traces' collectives are carried out: astra-sim's JSON of a system.
+    pub system: Option<File<'a>>,
 }
 
 /// A trace that was read.
@@ -74,6 +77,8 @@ pub struct Trace {
     pub graph: TaskGraph,
     /// What of it counts for nothing or for something else, and how often.
     pub warnings: Vec<Warning>,
+    /// The algorithm of collectives, where files say it.
+    pub algorithm: Option<Algorithm>,
 }
 
 /// Something in a trace that is not played as it stands there.
@@ -136,6 +141,19 @@ fn text_of<'a>(file: &File<'a>) -> Parsed<&'a str> {
         let message = "the file is not text in UTF-8";
         source.missing(source.end(), message, "does its format fit its name? Is it compressed?")
     })
+}
+
+/// A JSON file that is not what it should be.
+fn json_error(
+    source: &Source<'_>,
+    error: &serde_json::Error,
+    message: &str,
+    hint: &str,
+) -> TextError {
+    let at = Place { line: to_u32(error.line()).max(1), column: to_u32(error.column()).max(1) };
+    let error = error.to_string();
+    let what = error.split(" at line ").next().unwrap_or("");
+    source.missing(at, format!("{message}: {what}"), hint)
 }
 
 /// Counts what is not played as it stands.

@@ -66,7 +66,7 @@ pub fn read_simai(text: &str, name: &str, room: u32) -> Result<Trace, TextError>
         let at = |index: u32| program.entries.get(index as usize).map(|entry| entry.at);
         located(&source, &fault, |task| at(task.index))
     })?;
-    Ok(Trace { graph, warnings: warnings.0 })
+    Ok(Trace { graph, warnings: warnings.0, algorithm: None })
 }
 
 fn build(program: &Program<'_>, layout: Layout) -> Result<TaskGraph, Fault> {

@@ -114,6 +114,7 @@ fn errors_name_the_place_and_the_value() {
         (with("CommType.all_red"), 2, 17, "", "the row has 1 fields, the header 12"),
         (one("allreduce,CommGroup.dp_group,8,1"), 2, 10, "allreduce", "unknown comm_type"),
         (one("all_reduce,dp,8,1"), 2, 21, "dp", "unknown comm_group"),
+        (one("all_reduce,\"a\nb.c\",8,1"), 2, 22, "a\nb.c", "unknown comm_group"),
         (one("all_reduce,CommGroup.dp_group,8,x"), 2, 42, "x", "msg_size is not a whole number"),
         (one("all_reduce,CommGroup.dp_group,8,None"), 2, 42, "", "msg_size is missing"),
         (

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::proto::Node;
 use crate::graph::Rank;
-use crate::readers::{File, ReadError, text_of};
+use crate::readers::{File, ReadError, json_error, text_of};
 use workload::text::{Place, Source};
 
 /// The ranks of groups, by name; none for all ranks.
@@ -48,12 +48,8 @@ pub(super) fn read(file: &File<'_>, ranks: u32) -> Result<Names, ReadError> {
     let text = text_of(file)?;
     let source = Source::new(text, file.name);
     let hint = "astra-sim's groups are an object: {\"1\": [0, 1], \"2\": [2, 3]}";
-    let groups: BTreeMap<String, Vec<u32>> =
-        serde_json::from_str(source.text()).map_err(|error| {
-            let at =
-                Place { line: error.line().max(1) as u32, column: error.column().max(1) as u32 };
-            source.missing(at, format!("not a list of groups: {error}"), hint)
-        })?;
+    let groups: BTreeMap<String, Vec<u32>> = serde_json::from_str(source.text())
+        .map_err(|error| json_error(&source, &error, "not a list of groups", hint))?;
     let mut names = Names::new();
     for (name, members) in groups {
         let first = Place { line: 1, column: 1 };

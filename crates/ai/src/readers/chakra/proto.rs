@@ -174,6 +174,9 @@ pub(super) enum NodeType {
 }
 
 impl NodeType {
+    /// The number of [`NodeType::Metadata`].
+    pub(super) const METADATA: i32 = Self::Metadata as i32;
+
     pub(super) fn of(number: i32) -> Option<Self> {
         let all = [
             Self::Invalid,

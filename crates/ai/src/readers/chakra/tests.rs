@@ -24,14 +24,19 @@ fn after(node: Node, data_deps: &[u64]) -> Node {
 
 /// Read one file for each rank.
 fn read(ranks: &[Vec<u8>]) -> Result<Trace, ReadError> {
-    read_with(ranks, None)
+    read_with(ranks, None, None)
 }
 
-fn read_with(ranks: &[Vec<u8>], groups: Option<&str>) -> Result<Trace, ReadError> {
+fn read_with(
+    ranks: &[Vec<u8>],
+    groups: Option<&str>,
+    system: Option<&str>,
+) -> Result<Trace, ReadError> {
     let names: Vec<String> = (0..ranks.len()).map(|rank| format!("x.{rank}.et")).collect();
     let files = names.iter().zip(ranks).map(|(name, bytes)| File { name, bytes });
     let groups = groups.map(|text| File { name: "groups.json", bytes: text.as_bytes() });
-    read_chakra(&files.collect::<Vec<_>>(), &Options { ranks: 8, groups })
+    let system = system.map(|text| File { name: "system.json", bytes: text.as_bytes() });
+    read_chakra(&files.collect::<Vec<_>>(), &Options { ranks: 8, groups, system })
 }
 
 fn message(error: &ReadError) -> String {
@@ -105,7 +110,8 @@ fn groups_come_from_the_trace_and_from_json() {
     let metadata = Node { inputs: Some(inputs), ..node(9, 1, &[]) };
     let in_pair = file(&[of("7", 2), metadata]);
     let alone = file(&[of("8", 7)]);
-    let trace = read_with(&[in_pair.clone(), alone, in_pair], Some("{\"8\": [1]}")).expect("valid");
+    let trace =
+        read_with(&[in_pair.clone(), alone, in_pair], Some("{\"8\": [1]}"), None).expect("valid");
     let Kind::Collective { group, op, bytes } = kinds(&trace, 0)[0] else { panic!("{trace:?}") };
     assert_eq!((op, bytes), (Op::AllGather, 200), "an all-gather's size is what one rank brings");
     assert_eq!(trace.graph.members(group), [Rank(2), Rank(0)]);
@@ -238,7 +244,7 @@ fn groups_that_the_job_cannot_have_are_errors() {
         ("{\"1\": [9]}", "groups.json:1:1: group \"1\" names rank 9, but the job has 1, from 0"),
         ("{\"1\": []}", "groups.json:1:1: group \"1\" has no ranks"),
     ] {
-        let error = read_with(&[file(&[])], Some(groups)).expect_err(expected);
+        let error = read_with(&[file(&[])], Some(groups), None).expect_err(expected);
         assert!(message(&error).starts_with(expected), "{error}");
     }
 }
@@ -248,7 +254,7 @@ fn file_names_say_which_rank_they_are_of() {
     let bytes = file(&[]);
     let read = |names: &[&str]| {
         let files: Vec<_> = names.iter().map(|&name| File { name, bytes: &bytes }).collect();
-        read_chakra(&files, &Options { ranks: 2, groups: None })
+        read_chakra(&files, &Options { ranks: 2, groups: None, system: None })
     };
     assert!(read(&["a/b.1.et", "a/b.0.et"]).is_ok());
     for (names, expected) in [
@@ -259,5 +265,55 @@ fn file_names_say_which_rank_they_are_of() {
         (&["x.0.et", "x.1.et", "x.2.et"], "x.0.et: 3 files, but there is room for 2 ranks"),
     ] {
         assert_eq!(message(&read(names).expect_err(expected)), expected);
+    }
+}
+
+#[test]
+fn a_system_cuts_collectives_into_pieces() {
+    let wait = after(node(2, COMPUTE, &[]), &[1]);
+    let ranks = [file(&[node(0, COMPUTE, &[]), after(all_reduce(1), &[0]), wait])];
+    let two = [ranks[0].clone(), ranks[0].clone()];
+    let system = "{\"preferred-dataset-splits\": 3, \"active-chunks-per-dimension\": 2,
+        \"all-reduce-implementation\": [\"halvingDoubling\"],
+        \"all-to-all-implementation\": [\"direct\"], \"endpoint-delay\": 10}";
+    let trace = read_with(&two, None, Some(system)).expect("valid");
+    assert_eq!(trace.algorithm, Some(crate::collective::Algorithm::HalvingDoubling));
+    assert_eq!(trace.warnings.iter().map(|w| w.count).collect::<Vec<_>>(), [1, 1]);
+    let sizes = kinds(&trace, 0).into_iter().filter_map(|kind| match kind {
+        Kind::Collective { bytes, .. } => Some(bytes),
+        _ => None,
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [33, 33, 34]);
+    let tasks = trace.graph.tasks(Rank(0));
+    let ends = |task| tasks.after_end_of(task).collect::<Vec<_>>();
+    assert_eq!((0..4).map(ends).collect::<Vec<_>>(), [vec![1, 2], vec![3], vec![4], vec![4]]);
+}
+
+#[test]
+fn systems_that_cannot_be_are_errors() {
+    for (system, expected) in [
+        (
+            "[",
+            "system.json:1:1: not a system of astra-sim: invalid type: sequence, expected an object",
+        ),
+        (
+            "{\"preferred-dataset-splits\": 257}",
+            "system.json:1:30: preferred-dataset-splits is out of range: \"257\"",
+        ),
+        (
+            "{\n\"active-chunks-per-dimension\": 0}",
+            "system.json:2:32: active-chunks-per-dimension is out of range: \"0\"",
+        ),
+        (
+            "{\"all-gather-implementation\": [\"rang\"]}",
+            "system.json:1:33: unknown implementation: \"rang\"",
+        ),
+        (
+            "{\"all-gather-implementation\": [\"ring\", \"ring\"]}",
+            "system.json:1:13: an implementation for 2 dimensions",
+        ),
+    ] {
+        let error = read_with(&[file(&[])], None, Some(system)).expect_err(expected);
+        assert!(message(&error).starts_with(expected), "{error}");
     }
 }
