@@ -98,10 +98,17 @@ impl<'a> Row<'a> {
         self.begin.at
     }
 
-    /// Field `index` without blanks around it; an empty one at the end of the row if there is none.
+    /// Field `index` without blanks around it; empty if there is none.
+    #[must_use]
+    pub fn text(&self, index: usize) -> &str {
+        self.record.get(index).unwrap_or("").trim()
+    }
+
+    /// The same with its place; at the end of the row if there is none. Finding the place takes a
+    /// look at the whole row.
     #[must_use]
     pub fn word(&self, index: usize) -> Word<'_> {
-        let text = self.record.get(index).unwrap_or("").trim();
+        let text = self.text(index);
         let row = self.rest();
         let mut at = self.field(index);
         if !text.is_empty() {

@@ -162,10 +162,8 @@ impl<'a> Source<'a> {
         if !word.text.bytes().all(|b| b.is_ascii_digit()) {
             return Err(self.wrong(word, format!("{what} is not a whole number"), hint));
         }
-        match word.text.parse::<u64>() {
-            Ok(n) if n <= max => Ok(n),
-            _ => Err(self.wrong(word, format!("{what} is too large"), hint)),
-        }
+        number(word.text, max)
+            .ok_or_else(|| self.wrong(word, format!("{what} is too large"), hint))
     }
 
     /// `word` as a whole number that fits 32 bits.
@@ -219,6 +217,14 @@ impl<'a> Line<'a> {
     pub fn word(&self, index: usize) -> Word<'a> {
         self.words.get(index).copied().unwrap_or(Word { text: "", at: self.end })
     }
+}
+
+/// `text` as a whole number of at most `max`, if it is one. [`Source::whole`] says what is wrong
+/// with others, but wants to know where they stand.
+#[must_use]
+pub fn number(text: &str, max: u64) -> Option<u64> {
+    let is_number = text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|&n| is_number && n <= max)
 }
 
 /// A hint for a word that is none of `known`: the nearest one, and all of them.

@@ -22,41 +22,19 @@
 //! - `reduce` is not played, nor are collectives of the embedding group if its two stages do not
 //!   have as many: AICB writes them for the last stage only.
 
+mod table;
+
 use units::Dur;
 use workload::TextError;
-use workload::rows::{Row, Rows};
-use workload::text::{Parsed, Place, Source, Word, one_of, to_u32};
+use workload::text::{Parsed, Source, Word, number, one_of, to_u32};
+
+use self::table::{
+    ADDITIONAL, Fields, GROUP, GROUP_SIZE, SIZE, STAGE, Section, TIME, TYPE, sections,
+};
 
 use super::program::{Collective, Group, Groups, Layout, Line, Program, TASKS_MAX, What};
 use super::{Trace, Warnings, located};
 use crate::graph::{Builder, Fault, Rank, TaskGraph};
-
-const COLUMNS: [&str; 12] = [
-    "comm_type",
-    "comm_group",
-    "comm_group_size",
-    "msg_size",
-    "stage",
-    "dst",
-    "src",
-    "additional",
-    "_elapsed_time",
-    "algbw",
-    "busbw",
-    "count",
-];
-const TYPE: usize = 0;
-const GROUP: usize = 1;
-const GROUP_SIZE: usize = 2;
-const SIZE: usize = 3;
-const STAGE: usize = 4;
-const ADDITIONAL: usize = 7;
-const TIME: usize = 8;
-/// Columns that must be there.
-const REQUIRED: [usize; 3] = [TYPE, GROUP, SIZE];
-
-/// What an absent value is called.
-const NONE: &str = "None";
 
 const GROUPS: [(&str, Group); 9] = [
     ("tp_group", Group::Tp),
@@ -103,7 +81,7 @@ pub fn read_aicb(text: &str, name: &str, room: u32) -> Result<Trace, TextError> 
             let Some(what) = translator.translate(&row, &mut step, &mut warnings)? else {
                 continue;
             };
-            let line = Line { step, label: row.get(STAGE).text, at: row.row.word(0).at };
+            let line = Line { step, label: row.text(STAGE), at: row.row.word(0).at };
             if alone.take().is_some_and(|before| is_exchange(before, what)) {
                 program.together(line, what);
             } else {
@@ -139,152 +117,12 @@ fn build(programs: &[Program<'_>], layout: Layout) -> Result<TaskGraph, Fault> {
     builder.finish()
 }
 
-/// The program of some ranks.
-struct Section<'a> {
-    /// How many; they follow those of the section before.
-    ranks: u32,
-    columns: Columns,
-    rows: Vec<Row<'a>>,
-}
-
-/// Where each of [`COLUMNS`] is in the file.
-type Columns = [Option<usize>; COLUMNS.len()];
-
-impl<'a> Section<'a> {
-    fn fields(&self) -> impl Iterator<Item = Fields<'_>> {
-        self.rows.iter().map(|row| Fields { row, columns: &self.columns })
-    }
-}
-
-/// A row's fields, by the numbers of [`COLUMNS`].
-#[derive(Clone, Copy)]
-struct Fields<'s> {
-    row: &'s Row<'s>,
-    columns: &'s Columns,
-}
-
-impl<'s> Fields<'s> {
-    /// A value; empty for an absent one.
-    fn get(&self, column: usize) -> Word<'s> {
-        let word = self.row.word(self.columns[column].unwrap_or(usize::MAX));
-        if word.text == NONE { Word { text: "", ..word } } else { word }
-    }
-
-    /// The name in a value such as `CommType.all_reduce`.
-    fn name(&self, column: usize) -> Word<'s> {
-        let word = self.get(column);
-        let class = word.text.len() - word.text.trim_start_matches(char::is_alphanumeric).len();
-        let Some(name) = word.text[class..].strip_prefix('.') else { return word };
-        let column = word.at.column + to_u32(word.text[..class].chars().count()) + 1;
-        Word { text: name, at: Place { column, ..word.at } }
-    }
-}
-
-fn sections<'a>(source: &Source<'a>, room: u32) -> Parsed<Vec<Section<'a>>> {
-    let mut sections: Vec<Section<'a>> = Vec::new();
-    // Of the section whose header comes next.
-    let mut ranks = Some(room);
-    let mut next = 0;
-    let mut width = 0;
-    for row in Rows::new(*source) {
-        let row = row?;
-        if row.word(0).text.starts_with('[') {
-            let count = stage(source, &row, next, room)?;
-            if let Some(first) = sections.first().filter(|first| first.ranks != count) {
-                let message = format!("{count} ranks, but the first stage has {}", first.ranks);
-                let hint = "all stages have as many ranks";
-                return Err(source.missing(row.word(0).at, message, hint));
-            }
-            ranks = Some(count);
-            next += count;
-        } else if let Some(ranks) = ranks.take() {
-            width = row.len();
-            sections.push(Section { ranks, columns: header(source, &row)?, rows: Vec::new() });
-        } else if let Some(section) = sections.last_mut() {
-            check_width(source, &row, width)?;
-            section.rows.push(row);
-        }
-    }
-    if sections.iter().all(|section| section.rows.is_empty()) {
-        let hint = format!("start with the line {:?}, then a row each", COLUMNS.join(","));
-        return Err(source.missing(source.end(), "no rows", hint));
-    }
-    Ok(sections)
-}
-
-fn check_width(source: &Source<'_>, row: &Row<'_>, width: usize) -> Parsed<()> {
-    if row.len() == width {
-        return Ok(());
-    }
-    let message = format!("the row has {} fields, the header {width}", row.len());
-    let word = row.word(width.min(row.len()));
-    Err(source.wrong(word, message, "is the file cut off?"))
-}
-
-/// How many ranks a line such as `[rank0 ~ rank127]` or `[ pp_stage0: [rank0, rank1] ]` names.
-/// They must follow those of the line before.
-fn stage(source: &Source<'_>, row: &Row<'_>, next: u32, room: u32) -> Parsed<u32> {
-    let begin = row.word(0).at;
-    let line = row.line();
-    let (mut count, mut expected, mut at) = (0, next, 0);
-    let mut is_range = false;
-    for piece in line.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
-        let name = piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-        is_range |= piece.ends_with('~');
-        at += piece.len();
-        let Some(number) = name.strip_prefix("rank") else { continue };
-        let before = line.get(..at - piece.len() + 4).unwrap_or("").chars().count();
-        let place = Place { column: begin.column + to_u32(before), ..begin };
-        let word = Word { text: number, at: place };
-        let rank = source.whole_u32(word, "the rank")?;
-        if rank >= room {
-            let message = format!("more ranks than the {room} that there is room for");
-            let hint = "use a larger topology, more ranks a host, or a smaller trace";
-            return Err(source.wrong(word, message, hint));
-        }
-        let in_order = if is_range { rank >= expected } else { rank == expected };
-        if !in_order {
-            let message = format!("rank {expected} should come here");
-            let hint = "the ranks of all stages are in order from 0";
-            return Err(source.wrong(word, message, hint));
-        }
-        expected = rank + 1;
-        count = expected - next;
-    }
-    if count == 0 {
-        let word = Word { text: line, at: begin };
-        return Err(source.wrong(word, "no ranks", "write \"[rank0 ~ rank7]\""));
-    }
-    Ok(count)
-}
-
-fn header(source: &Source<'_>, row: &Row<'_>) -> Parsed<Columns> {
-    let mut columns = Columns::default();
-    for at in 0..row.len() {
-        let word = row.word(at);
-        let Some(index) = COLUMNS.iter().position(|name| *name == word.text) else {
-            return Err(source.wrong(word, "unknown column", one_of(word.text, &COLUMNS)));
-        };
-        if columns[index].replace(at).is_some() {
-            return Err(source.wrong(word, "this column is given twice", "keep one of them"));
-        }
-    }
-    match REQUIRED.iter().find(|&&index| columns[index].is_none()) {
-        None => Ok(columns),
-        Some(&index) => {
-            let at = row.word(row.len()).at;
-            let message = format!("the column {} is missing", COLUMNS[index]);
-            Err(source.missing(at, message, format!("AICB writes {:?}", COLUMNS.join(","))))
-        }
-    }
-}
-
 /// The layout that the rows' group sizes make of the sections' ranks.
 fn layout(source: &Source<'_>, sections: &[Section<'_>]) -> Parsed<Layout> {
     let stage = sections[0].ranks;
     let size = |group: &str| {
         let mut rows = sections.iter().flat_map(Section::fields);
-        let row = rows.find(|row| row.name(GROUP).text == group)?;
+        let row = rows.find(|row| row.name(GROUP) == group)?;
         Some(row.get(GROUP_SIZE)).filter(|word| !word.text.is_empty())
     };
     let mut layout = Layout { tp: 1, ep: 1, dp: stage, pp: to_u32(sections.len()) };
@@ -318,7 +156,7 @@ impl TimeUnit {
         let is_log = sections
             .iter()
             .flat_map(Section::fields)
-            .any(|row| row.name(TYPE).text != "computation" && !row.get(TIME).text.is_empty());
+            .any(|row| row.name(TYPE) != "computation" && !row.text(TIME).is_empty());
         Self { ps: if is_log { 1e9 } else { 1e3 } }
     }
 
@@ -338,7 +176,7 @@ impl TimeUnit {
 fn has_embedding(sections: &[Section<'_>]) -> bool {
     let count = |section: Option<&Section<'_>>| {
         let rows = section.into_iter().flat_map(Section::fields);
-        rows.filter(|row| row.name(GROUP).text == "embedding_group").count()
+        rows.filter(|row| row.name(GROUP) == "embedding_group").count()
     };
     count(sections.first()) == count(sections.last())
 }
@@ -370,8 +208,7 @@ impl Translator<'_> {
         warnings: &mut Warnings,
     ) -> Parsed<Option<What>> {
         let source = self.source;
-        let name = row.name(TYPE);
-        Ok(Some(match name.text {
+        Ok(Some(match row.name(TYPE) {
             "epoch_end" => {
                 *step = step.saturating_add(1);
                 return Ok(None);
@@ -381,12 +218,11 @@ impl Translator<'_> {
                 return Ok(None);
             }
             "computation" => {
-                let word = row.get(TIME);
-                if word.text.is_empty() {
+                if row.text(TIME).is_empty() {
                     warnings.count(TIMELESS);
                     return Ok(None);
                 }
-                What::Compute { dur: self.time.read(source, word)?, stream: 0 }
+                What::Compute { dur: self.time.read(source, row.get(TIME))?, stream: 0 }
             }
             "isend" => {
                 What::Send { stages: stages(source, row, "send")?, bytes: size(source, row)? }
@@ -395,7 +231,7 @@ impl Translator<'_> {
                 What::Recv { stages: stages(source, row, "recv")?, bytes: size(source, row)? }
             }
             _ => {
-                let op = collective(source, name)?;
+                let op = collective(source, row)?;
                 let group = group(source, row, &self.layout)?;
                 let bytes = if op == Collective::Barrier { 0 } else { size(source, row)? };
                 if group == Group::Embedding && !self.embedding {
@@ -412,10 +248,13 @@ impl Translator<'_> {
 }
 
 fn size(source: &Source<'_>, row: &Fields<'_>) -> Parsed<u64> {
-    source.whole(row.get(SIZE), "msg_size", u64::MAX - 1)
+    match number(row.text(SIZE), u64::MAX - 1) {
+        Some(size) => Ok(size),
+        None => source.whole(row.get(SIZE), "msg_size", u64::MAX - 1),
+    }
 }
 
-fn collective(source: &Source<'_>, name: Word<'_>) -> Parsed<Collective> {
+fn collective(source: &Source<'_>, row: &Fields<'_>) -> Parsed<Collective> {
     const NAMES: [(&str, Collective); 8] = [
         ("all_reduce", Collective::AllReduce),
         ("all_gather", Collective::AllGather),
@@ -427,9 +266,10 @@ fn collective(source: &Source<'_>, name: Word<'_>) -> Parsed<Collective> {
         ("barrier", Collective::Barrier),
     ];
     const OTHERS: [&str; 5] = ["isend", "irecv", "computation", "epoch_end", "reduce"];
-    match NAMES.iter().find(|(known, _)| *known == name.text) {
+    match NAMES.iter().find(|(known, _)| *known == row.name(TYPE)) {
         Some((_, collective)) => Ok(*collective),
         None => {
+            let name = row.name_word(TYPE);
             let mut known: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
             known.extend(OTHERS);
             Err(source.wrong(name, "unknown comm_type", one_of(name.text, &known)))
@@ -439,19 +279,17 @@ fn collective(source: &Source<'_>, name: Word<'_>) -> Parsed<Collective> {
 
 /// The row's group, whose size must be what the layout makes it.
 fn group(source: &Source<'_>, row: &Fields<'_>, layout: &Layout) -> Parsed<Group> {
-    let name = row.name(GROUP);
-    let Some((_, group)) = GROUPS.iter().find(|(known, _)| *known == name.text) else {
+    let Some((_, group)) = GROUPS.iter().find(|(known, _)| *known == row.name(GROUP)) else {
+        let name = row.name_word(GROUP);
         let known = GROUPS.map(|(known, _)| known);
         return Err(source.wrong(name, "unknown comm_group", one_of(name.text, &known)));
     };
+    let (says, is) = (row.text(GROUP_SIZE), layout.size(*group));
+    if says.is_empty() || number(says, u64::from(u32::MAX)) == Some(u64::from(is)) {
+        return Ok(*group);
+    }
     let word = row.get(GROUP_SIZE);
-    if word.text.is_empty() {
-        return Ok(*group);
-    }
-    let (says, is) = (source.positive_u32(word, "comm_group_size")?, layout.size(*group));
-    if says == is {
-        return Ok(*group);
-    }
+    source.positive_u32(word, "comm_group_size")?;
     let Layout { tp, ep, dp, pp } = layout;
     let message = format!("with tp {tp}, ep {ep}, dp {dp} and pp {pp} this group has {is} ranks");
     let hint = "the ranks in brackets or the sizes of groups do not fit each other; \
@@ -461,13 +299,12 @@ fn group(source: &Source<'_>, row: &Fields<'_>, layout: &Layout) -> Parsed<Group
 
 /// How many stages on: `send_next`, `recv_prev`.
 fn stages(source: &Source<'_>, row: &Fields<'_>, verb: &str) -> Parsed<i32> {
-    let word = row.get(ADDITIONAL);
-    match word.text.strip_prefix(verb) {
+    match row.text(ADDITIONAL).strip_prefix(verb) {
         Some("_next") => Ok(1),
         Some("_prev") => Ok(-1),
         _ => {
             let hint = format!("write {verb}_next or {verb}_prev");
-            Err(source.wrong(word, "neither the next nor the previous stage", hint))
+            Err(source.wrong(row.get(ADDITIONAL), "neither the next nor the previous stage", hint))
         }
     }
 }

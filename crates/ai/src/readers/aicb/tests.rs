@@ -157,6 +157,9 @@ fn errors_name_the_place_and_the_value() {
         ("[rank0, rank2]\n".to_owned(), 1, 13, "2", "rank 1 should come here"),
         ("[rank3 ~ rank1]\n".to_owned(), 1, 6, "3", "rank 0 should come here"),
         ("[no]\n".to_owned(), 1, 1, "[no]", "no ranks"),
+        ("[rank0]\n[rank1]\n".to_owned(), 2, 1, "", "the stage before has no rows"),
+        (one("barrier,CommGroup.all,8,0") + "[rank0]\n", 3, 6, "0", "rank 8 should come here"),
+        (format!("[rank0]\n{HEADER}[rank1]\n"), 3, 8, "", "no rows"),
         (
             format!("[rank0, rank1]\n{HEADER}[rank2]\n"),
             3,

@@ -1,7 +1,7 @@
 //! The tokens of GOAL.
 
 use workload::TextError;
-use workload::text::{Parsed, Source, Word};
+use workload::text::{Parsed, Source, Word, number};
 
 /// A word, a sign (`:`, `{`, `}`), the end of a line, or, without text, the end of the file.
 #[derive(Clone, Copy, Debug)]
@@ -117,10 +117,9 @@ impl<'a> Tokens<'a> {
     }
 
     pub(super) fn number(&self, token: Token<'a>, what: &str, max: u64) -> Parsed<u64> {
-        let digits = token.text.bytes().all(|b| b.is_ascii_digit());
-        match token.text.parse::<u64>() {
-            Ok(n) if digits && n <= max => Ok(n),
-            _ => self.source.whole(self.word(token), what, max),
+        match number(token.text, max) {
+            Some(n) => Ok(n),
+            None => self.source.whole(self.word(token), what, max),
         }
     }
 
