@@ -51,7 +51,7 @@ pub struct Config {
     /// Work that takes longer.
     pub straggler: Straggler,
     /// The [channel](endpoint::Msg::channel) of its messages; those of a collective's n-th channel
-    /// have this less n. 0: none.
+    /// have this less n times 65536. 0: none.
     pub channel: u32,
     /// See [`endpoint::Msg::prio`].
     pub prio: u8,
@@ -90,6 +90,8 @@ pub struct Job {
     placement: Placement,
     config: Config,
     groups: Vec<Group>,
+    /// By step: how many ranks have tasks of it.
+    steps: Vec<u32>,
     /// The place of each host among those of the placement.
     indices: HashMap<HostId, u32, FxBuildHasher>,
 }
@@ -127,7 +129,8 @@ impl Job {
         };
         let groups = graph.groups().map(group).collect();
         let indices = placement.hosts().iter().copied().zip(0..).collect();
-        let job = Self { graph, placement, config, groups, indices };
+        let steps = ranks_of_steps(&graph);
+        let job = Self { graph, placement, config, groups, steps, indices };
         for number in 0..job.graph.instances() {
             let instance = job.graph.instance(InstanceId(number));
             let op = instance.op.name();
@@ -168,9 +171,20 @@ impl Job {
             Choice::Fixed(algorithm) => return algorithm,
             Choice::Nccl(rate) => rate,
         };
-        let (ranks, hosts) = self.groups[group.index()].shape;
+        let (ranks, hosts) = self.shape(group);
         let rate = if hosts == 1 { self.config.scale_up.rate } else { rate };
         nccl::choose(op, Shape { ranks, hosts, bus: rate.as_gbps_f64() / 8.0 }, bytes)
+    }
+
+    /// How many ranks `group` has, and how many hosts.
+    pub(crate) fn shape(&self, group: GroupId) -> (u32, u32) {
+        self.groups[group.index()].shape
+    }
+
+    /// How many ranks have tasks of `step`.
+    #[must_use]
+    pub fn ranks_of_step(&self, step: u32) -> u32 {
+        self.steps.get(step as usize).copied().unwrap_or(0)
     }
 
     /// What member `me` does for a collective.
@@ -195,4 +209,16 @@ impl Job {
     pub(crate) fn place(&self, group: GroupId, rank: Rank) -> u32 {
         self.groups[group.index()].places.get(&rank).copied().unwrap_or(0)
     }
+}
+
+/// By step: how many ranks have tasks of it.
+fn ranks_of_steps(graph: &TaskGraph) -> Vec<u32> {
+    let mut steps = vec![0; graph.steps() as usize];
+    for rank in (0..graph.ranks()).map(Rank) {
+        let mut seen: Vec<u32> = graph.tasks(rank).iter().map(|task| task.step).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen.into_iter().for_each(|step| steps[step as usize] += 1);
+    }
+    steps
 }

@@ -31,8 +31,13 @@ const STRAGGLES: Purpose = Purpose::new("job: stragglers");
 pub enum What {
     /// All tasks of a step.
     Step,
-    /// A collective.
-    Collective(InstanceId),
+    /// A collective, and the rank's task of it.
+    Collective {
+        /// Which.
+        id: InstanceId,
+        /// The task.
+        task: u32,
+    },
     /// Not done: the rank's task with this index waits for this rank.
     Waits {
         /// The task.
@@ -67,7 +72,7 @@ impl What {
     pub fn encode(self) -> u64 {
         match self {
             Self::Step => 0,
-            Self::Collective(id) => 1 << 62 | u64::from(id.0),
+            Self::Collective { id, task } => 1 << 62 | u64::from(id.0) << 32 | u64::from(task),
             Self::Waits { task, peer, wait } => {
                 1 << 63 | (wait as u64) << 60 | u64::from(peer.0) << 32 | u64::from(task)
             }
@@ -82,7 +87,11 @@ impl What {
             let wait = Wait::ALL[(code >> 60 & 3) as usize];
             return Self::Waits { task: code as u32, peer, wait };
         }
-        if code >> 62 == 1 { Self::Collective(InstanceId(code as u32)) } else { Self::Step }
+        if code >> 62 == 1 {
+            let id = InstanceId((code >> 32) as u32 & (token::INSTANCES_MAX - 1));
+            return Self::Collective { id, task: code as u32 };
+        }
+        Self::Step
     }
 }
 
@@ -268,7 +277,7 @@ impl Player {
         let rank = &mut self.ranks[usize::from(seat)];
         let Some(running) = rank.running.remove(&id) else { return };
         let task = running.task;
-        let work = rank.work(&self.job, task, What::Collective(id));
+        let work = rank.work(&self.job, task, What::Collective { id, task });
         let bytes = self.job.graph().instance(id).bytes;
         report(cx, running.start, bytes, true, work);
         self.end(cx, seat, task);
@@ -294,7 +303,7 @@ impl Player {
             return;
         }
         let config = self.job.config();
-        let channel = if config.channel == 0 { 0 } else { config.channel - channel };
+        let channel = if config.channel == 0 { 0 } else { config.channel - (channel << 16) };
         // A message has at least a byte.
         let msg = Msg {
             channel,

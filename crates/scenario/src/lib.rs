@@ -50,6 +50,7 @@ mod results;
 mod routing;
 mod run;
 mod scenario;
+mod steps;
 pub mod testbed;
 mod time_line;
 mod topology;

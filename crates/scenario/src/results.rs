@@ -17,6 +17,7 @@ use crate::Scenario;
 use crate::packet_latency::Latencies;
 use crate::record::Recorded;
 use crate::run::{Ran, why_it_ended};
+use crate::steps;
 use crate::warnings::{self, Seen};
 
 /// Everything that a run leaves, except traces.
@@ -67,7 +68,7 @@ impl Evaluated {
         dir: Option<&Path>,
     ) -> Result<Self, FileError> {
         let Ran { outcome, recorded, latencies, wall_s, violation, .. } = ran;
-        let Recorded { rows, lives, jobs, rtts } = recorded;
+        let Recorded { rows, lives, jobs, works, rtts } = recorded;
         let topology = &scenario.topology;
         let window = window(scenario, outcome, rows)?;
         let folded = OfMessages::fold(scenario, outcome, recorded, window, dir)?;
@@ -75,6 +76,7 @@ impl Evaluated {
             warnings::of(scenario, outcome, (&folded.seen, jobs), window, folded.said);
         warnings.extend(violation.as_ref().map(why_it_ended));
         warnings.extend(ran.warnings.iter().cloned());
+        warnings.extend(steps::warnings(scenario, works));
         let summary = Summary {
             schema: RESULT_SCHEMA,
             scenario: scenario.name.clone(),
@@ -89,6 +91,7 @@ impl Evaluated {
             traffic: folded.by_table,
             rtt_us: rtts.iter().map(|(rtt, _)| rtt.as_us_f64()).collect(),
             jobs: metrics::fold_jobs(jobs.iter()),
+            steps: steps::fold(scenario, steps::step_rows(works).iter()),
             packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
             life_us: LifeStats::of(lives)?,
             delivered_twice: outcome.counters.stat(Stat::DeliveredTwice),
@@ -145,6 +148,7 @@ impl OfMessages {
         let rate = |host| scenario.topology.receive_rate(HostId(host));
         let (stats, said) = all.finish(rate)?;
         let mut by_table = BTreeMap::new();
+        let steps = steps::step_rows(&recorded.works);
         for (table, named) in (0..).zip(tables) {
             let Some((name, fold)) = named else { continue };
             // Without utilization, so that no rate is needed.
@@ -152,7 +156,10 @@ impl OfMessages {
             let jobs = recorded.jobs.iter().filter(|job| job.traffic == table);
             let rtts = recorded.rtts.iter().filter(|(_, of)| *of == table);
             let rtts = rtts.map(|(rtt, _)| rtt.as_us_f64()).collect();
-            by_table.insert(name, TrafficStats::new(&stats, metrics::fold_jobs(jobs), rtts));
+            let (jobs, of) =
+                (metrics::fold_jobs(jobs), steps.iter().filter(|s| s.traffic == table));
+            let steps = steps::fold(scenario, of);
+            by_table.insert(name, TrafficStats::new(&stats, jobs, steps, rtts));
         }
         Ok(Self { stats, said, seen, by_table, phases: phases.finish()? })
     }
