@@ -1,6 +1,7 @@
 //! Training and inference jobs: what their GPUs compute, send and receive, and in which order.
 //!
 //! - [`TaskGraph`]: the tasks of each rank and what they wait for; a [`Builder`] checks it.
+//! - [`readers`]: from GOAL, SimAI, AICB and Chakra files.
 //! - [`Repeated`], [`Model`]: jobs for people without a trace.
 //! - [`collective`]: what a rank sends and receives for an all-reduce and the like.
 //! - [`Placement`]: which host each rank is on.
@@ -14,6 +15,7 @@ mod job;
 mod model;
 mod placement;
 mod player;
+pub mod readers;
 mod volume;
 
 pub use graph::{

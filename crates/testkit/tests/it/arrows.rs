@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("programs", &["p4"]),
     ("rtl", &["units", "wire", "endpoint", "p4", "nic"]),
     ("workload", &["units", "endpoint"]),
-    ("ai", &["units", "endpoint"]),
+    ("ai", &["units", "endpoint", "workload"]),
     ("queues", &["units", "wire", "endpoint"]),
     ("fabric", &["units", "wire", "endpoint", "queues"]),
     ("xdp", &[]),
