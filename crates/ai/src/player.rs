@@ -156,8 +156,8 @@ impl Player {
 
     /// The tasks that wait for nothing can begin.
     fn start(&mut self) {
-        for (seat, rank) in (0..).zip(&self.ranks) {
-            rank.first(&self.job, seat, &mut self.ready);
+        for (seat, rank) in self.ranks.iter().enumerate() {
+            rank.first(&self.job, seat as u8, &mut self.ready);
         }
     }
 

@@ -131,17 +131,23 @@ pub(crate) fn warnings(scenario: &Scenario, works: &[Worked]) -> Vec<String> {
 fn unfinished(scenario: &Scenario, job: &Job, table: u16, works: &[Worked]) -> Option<String> {
     let of_job = || works.iter().filter(|worked| worked.table == table);
     let rows = step_rows(&of_job().copied().collect::<Vec<_>>());
-    let (steps, done) = (job.graph().steps(), fold(scenario, rows.iter()).completed);
-    if done == u64::from(steps) {
+    let done = fold(scenario, rows.iter()).completed;
+    let steps = (0..job.graph().steps()).filter(|&step| job.ranks_of_step(step) > 0).count();
+    if done == steps as u64 {
         return None;
     }
     let waits = of_job().filter_map(|worked| match worked.what() {
         What::Waits { task, peer, wait } => Some((worked, task, peer, wait)),
         _ => None,
     });
-    // What is lost holds up all others; else the earliest step does.
+    // A message that is lost or under way holds up those who wait for what comes of it.
     let order = |(worked, _, _, wait): &(&Worked, u32, Rank, Wait)| {
-        (*wait != Wait::Lost, worked.work.step, worked.work.rank)
+        let last = match wait {
+            Wait::Lost => 0,
+            Wait::Ack => 1,
+            Wait::Message | Wait::Work => 2,
+        };
+        (last, worked.work.step, worked.work.rank)
     };
     let others = waits.clone().count().saturating_sub(1);
     let name = scenario.traffic.names.get(usize::from(table)).cloned().flatten();

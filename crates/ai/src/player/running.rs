@@ -149,15 +149,16 @@ impl Running {
         self.unreceived == 0 && left == 0
     }
 
-    /// Of one that is not over: a peer that it waits for, and whether for its acknowledgement.
+    /// Of one that is not over: a peer that it waits for, and whether for its acknowledgement. What
+    /// is under way comes first: for the rest it may have to wait because of that.
     pub(super) fn waits_for(&self) -> Option<(u32, bool)> {
         let list = self.moves.as_slice();
         let open = |index: &usize| {
             let is_due = self.waits[*index] == 0 && list[*index].act != Act::Join;
             is_due && !self.over[*index]
         };
-        let receives = |index: &usize| open(index) && list[*index].act != Act::Send;
-        let index = (0..list.len()).find(receives).or_else(|| (0..list.len()).find(open))?;
+        let sends = |index: &usize| open(index) && list[*index].act == Act::Send;
+        let index = (0..list.len()).find(sends).or_else(|| (0..list.len()).find(open))?;
         Some((list[index].peer, list[index].act == Act::Send))
     }
 }

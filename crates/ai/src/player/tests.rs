@@ -243,6 +243,13 @@ fn ranks_of_a_host_use_the_scale_up_domain() {
     assert!(levels >= up + RATE.serialise(bytes * 6 / 4), "{levels}");
 }
 
+#[test]
+fn a_host_can_have_as_many_ranks_as_it_may() {
+    let ranks = crate::placement::RANKS_PER_HOST_MAX as u32;
+    let time = time(ranks, ranks, Op::Barrier, 0, Algorithm::Ring, Cut::WHOLE);
+    assert_eq!(time, HOP * 8, "nothing is carried eight times");
+}
+
 /// Rank 0 computes 10 us and sends; rank 1 computes 4 us meanwhile, and 3 us with what it got.
 fn pipeline(steps: u32) -> Builder {
     let mut job = Builder::new(2).unwrap();

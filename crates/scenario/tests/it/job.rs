@@ -333,8 +333,8 @@ fn a_job_that_cannot_go_on_says_who_waits_for_whom() {
     assert_eq!((steps.completed, steps.unfinished), (0, 1));
     let said = results.summary.warnings.iter().find(|w| w.contains("the job `job`"));
     let said = said.unwrap_or_else(|| panic!("{:?}", results.summary.warnings));
-    let expected = "has done 0 of 2 steps; in step 0 rank 0 (host 0) waits for a message from rank \
-                    7 (host 7): all-reduce of 800000 B (task 0); other ranks that wait: 7";
+    let expected = "has done 0 of 2 steps; in step 0 rank 1 (host 1) waits until rank 2 (host 2) \
+                    has its message: all-reduce of 800000 B (task 0); other ranks that wait: 7";
     assert!(said.contains(expected), "{said}");
     assert!(results.steps.len() == 8 && results.steps.iter().all(|row| !row.completed));
 }
