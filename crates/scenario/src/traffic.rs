@@ -11,6 +11,7 @@ mod pairs;
 mod partition_aggregate;
 mod rpc;
 mod sizes;
+mod trace;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
