@@ -6,9 +6,9 @@ use std::path::Path;
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, PauseStats, Sample, Tier, Topology};
 use metrics::{
-    FileError, FlowFold, FlowRow, FlowStats, JobRow, LifeStats, LinkRow, Packets, Pfc, Phase,
-    PhaseFold, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, SharedBuffer, Sorted,
-    Summary, Timeouts, TrafficStats, Window,
+    CollectiveRow, FileError, FlowFold, FlowRow, FlowStats, JobRow, LifeStats, LinkRow, Packets,
+    Pfc, Phase, PhaseFold, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, SharedBuffer,
+    Sorted, StepRow, Summary, Timeouts, TrafficStats, Window,
 };
 use queues::SharedBufferStats;
 use units::{Dur, HostId, Rate, Time};
@@ -29,6 +29,10 @@ pub struct Results {
     pub flows: Vec<FlowRow>,
     /// `jobs.parquet`, in the order of time and host.
     pub jobs: Vec<JobRow>,
+    /// `steps.parquet`, by traffic table, step and rank.
+    pub steps: Vec<StepRow>,
+    /// `collectives.parquet`, by traffic table, collective and rank.
+    pub collectives: Vec<CollectiveRow>,
     /// `series.parquet`.
     pub series: Series,
     /// `links.parquet`, in the order of the topology's links.
@@ -46,9 +50,22 @@ impl Results {
     /// Work out the results of `scenario` from what its simulation left.
     pub(crate) fn of(scenario: &Scenario, ran: Ran) -> Result<Self, FileError> {
         let Evaluated { summary, series, links, window } = Evaluated::of(scenario, &ran, None)?;
-        let Recorded { rows, jobs, rtts, .. } = ran.recorded;
+        let Recorded { rows, jobs, works, rtts, .. } = ran.recorded;
+        let steps = steps::step_rows(&works);
+        let collectives = steps::collective_rows(scenario, &works);
         let (flows, latencies) = (rows.into_vec()?, ran.latencies);
-        Ok(Self { summary, flows, jobs, series, links, window, latencies, rtts })
+        Ok(Self {
+            summary,
+            flows,
+            jobs,
+            steps,
+            collectives,
+            series,
+            links,
+            window,
+            latencies,
+            rtts,
+        })
     }
 }
 

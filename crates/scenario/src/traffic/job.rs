@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ai::collective::{Algorithm, Cut};
+use ai::collective::{Algorithm, Cut, Unsuited};
 use ai::{
     Choice, Config, Job, JobError, Model, ModelError, Op, Placement, PlacementError, Rank,
     Repeated, ScaleUp, Straggler, TaskGraph,
@@ -237,11 +237,16 @@ pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let placement = placement(cx, graph.ranks(), &hosts)?;
     let config = config(cx, placement.hosts());
     let job = Job::new(graph, placement, config).map_err(|why| {
-        let hint = match &why {
-            JobError::Unsuited { .. } => "another `algorithm`, `placement` or number of ranks",
-            JobError::Placed { .. } | JobError::TooMany(_) => "fewer steps or ranks",
+        let (key, hint) = match &why {
+            JobError::Unsuited { why: Unsuited::TooManyChunks { .. }, .. } => {
+                ("chunk", "a larger `chunk`, or fewer `channels`")
+            }
+            JobError::Unsuited { .. } => {
+                ("algorithm", "another `algorithm`, `placement` or number of ranks")
+            }
+            JobError::Placed { .. } | JobError::TooMany(_) => ("steps", "fewer steps or ranks"),
         };
-        cx.table.error("algorithm", why.to_string(), "it does not suit this job").hint(hint)
+        cx.table.error(key, why.to_string(), "it does not suit this job").hint(hint)
     })?;
     let job = Arc::new(job);
     let longest = job.volumes().iter().map(|(_, _, volume)| volume.longest).max().unwrap_or(0);
