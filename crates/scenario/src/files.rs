@@ -35,34 +35,22 @@ pub(crate) fn read_noting(
     note: &'static str,
 ) -> Checked<Named> {
     let written: PathBuf = table.need(key)?;
-    let path = found(table, key, dir, &written);
-    let text = read_text(&path).map_err(|why| unreadable(table, key, &path, &why))?;
+    let path = if table.is_set_by_option(key) && written.is_file() {
+        written.clone()
+    } else {
+        dir.join(&written)
+    };
+    let text = read_text(&path).map_err(|why| {
+        let message = format!("cannot read {}: {why}", path.display());
+        let hint = "a path is relative to the scenario file (with --set: to where you are)";
+        table.error(key, message, "named here").hint(hint)
+    })?;
     let path = std::path::absolute(&path).unwrap_or(path);
     table.resolve(key, &path);
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     unchanged_text(table, note, &text)?;
     let source = Arc::new(Source { name: written.display().to_string(), text });
     Ok(Named { path, source })
-}
-
-/// Where the file is that `key` calls `written`.
-pub(crate) fn found(table: &Reader<'_>, key: &'static str, dir: &Path, written: &Path) -> PathBuf {
-    if table.is_set_by_option(key) && written.is_file() {
-        return written.to_owned();
-    }
-    dir.join(written)
-}
-
-/// The file that `key` names cannot be read.
-pub(crate) fn unreadable(
-    table: &Reader<'_>,
-    key: &'static str,
-    path: &Path,
-    why: &str,
-) -> Diagnostic {
-    let message = format!("cannot read {}: {why}", path.display());
-    let hint = "a path is relative to the scenario file (with --set: to where you are)";
-    table.error(key, message, "named here").hint(hint)
 }
 
 /// Note a fingerprint of `text` in the resolved scenario, and check that it is that of the run if
@@ -72,17 +60,7 @@ pub(crate) fn unchanged_text(
     note: &'static str,
     text: &str,
 ) -> Checked<()> {
-    unchanged_bytes(table, note, [text.as_bytes()])
-}
-
-/// The same for several files, one after the other.
-pub(crate) fn unchanged_bytes<'a>(
-    table: &mut Reader<'_>,
-    note: &'static str,
-    files: impl IntoIterator<Item = &'a [u8]>,
-) -> Checked<()> {
-    let hash = files.into_iter().flatten().fold(FNV_64, fingerprint_step);
-    unchanged(table, note, &format!("{hash:016x}"))
+    unchanged(table, note, &format!("{:016x}", fingerprint(text)))
 }
 
 /// The same for a fingerprint.
@@ -104,10 +82,10 @@ fn unchanged(table: &mut Reader<'_>, note: &'static str, fingerprint: &str) -> C
 }
 
 /// FNV-1a, 64 bits (Fowler, Noll and Vo; RFC 9923): enough to tell whether a file has changed.
-const FNV_64: u64 = 0xcbf2_9ce4_8422_2325;
-
-fn fingerprint_step(hash: u64, byte: &u8) -> u64 {
-    (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// FNV-1a, 128 bits: a name for a text among many.
@@ -123,11 +101,6 @@ pub fn fingerprint_128(bytes: &[u8]) -> u128 {
 /// # Errors
 /// Why there is none, in a few words.
 pub fn read_text(path: &Path) -> Result<String, String> {
-    String::from_utf8(read_bytes(path)?).map_err(|_| "it is not text (UTF-8)".to_owned())
-}
-
-/// What the file at `path` holds.
-pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     let about = std::fs::metadata(path).map_err(|e| plain(&e))?;
     if !about.is_file() {
         return Err("it is not a file".to_owned());
@@ -135,7 +108,8 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     if about.len() > LARGEST {
         return Err(format!("it has {} bytes; at most {LARGEST} are read", about.len()));
     }
-    std::fs::read(path).map_err(|e| plain(&e))
+    let bytes = std::fs::read(path).map_err(|e| plain(&e))?;
+    String::from_utf8(bytes).map_err(|_| "it is not text (UTF-8)".to_owned())
 }
 
 /// The error in words, without the number that the system adds.

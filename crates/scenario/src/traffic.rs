@@ -11,7 +11,6 @@ mod pairs;
 mod partition_aggregate;
 mod rpc;
 mod sizes;
-mod trace;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -162,8 +162,7 @@ impl<'a> Source<'a> {
         if !word.text.bytes().all(|b| b.is_ascii_digit()) {
             return Err(self.wrong(word, format!("{what} is not a whole number"), hint));
         }
-        number(word.text, max)
-            .ok_or_else(|| self.wrong(word, format!("{what} is too large"), hint))
+        number(word.text, max).ok_or_else(|| self.wrong(word, format!("{what} is too large"), hint))
     }
 
     /// `word` as a whole number that fits 32 bits.

@@ -1,6 +1,5 @@
 //! `kind = "job"`: a training job, whose ranks compute, send and wait for each other.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ai::collective::{Algorithm, Cut, Unsuited};
@@ -14,12 +13,11 @@ use units::{Dur, HostId, Rate, Time};
 use workload::HostSet;
 
 use super::sizes::Length;
-use super::trace::trace;
 use super::{Context, LONGEST, Part, Written, boxed};
 use crate::check::demand::Demand;
 use crate::diagnostic::Checked;
 use crate::key::keys;
-use crate::value::{ScenarioValue, choices};
+use crate::value::choices;
 
 /// The highest rate of a scale-up port: as that of links.
 const FASTEST: Rate = Rate(100_000_000_000_000);
@@ -31,9 +29,6 @@ pub(super) struct Keys {
     ranks: Option<u32>,
     per_host: u32,
     seating: Seating,
-    file: Option<PathBuf>,
-    groups: Option<PathBuf>,
-    system: Option<PathBuf>,
     collective: Option<Collective>,
     steps: u32,
     tensor: u32,
@@ -64,31 +59,18 @@ keys! { "traffic.job" JOB: Written {
     placement (job.seating): Seating,
         "`packed`: ranks fill one host after the other. `spread`: they go to the hosts by turns"
             .written();
-    file (maybe job.file): PathBuf,
-        "the job is that of a trace ([traces](jobs.md#traces)): GOAL, SimAI, AICB, or Chakra, of \
-         which rank 0's file is named and all are read"
-            .range("`.goal`, `.txt`, `.csv`, `NAME.0.et`").default("");
-    groups (maybe job.groups when |w| w.job.file.is_some()): PathBuf,
-        "astra-sim's JSON of communicator groups".range("`.json`").default("none")
-            .only("Chakra traces");
-    system (maybe job.system when |w| w.job.file.is_some()): PathBuf,
-        "astra-sim's JSON of a system: into how many pieces collectives are cut, and how many of \
-         them run at a time".range("`.json`").default("none").only("Chakra traces");
     collective (maybe job.collective): Collective,
-        "each step is this collective of all ranks"
-            .default("this, `data_parallel` or `file` is required");
-    ranks (maybe job.ranks when |w| w.job.collective.is_some() || w.job.file.is_some()):
-        u32 [1..=1 << 20],
-        "how many ranks the job has; of a `file`, if it does not say that itself"
-            .range("1 to 1048576").default("all that the hosts have").only("`collective`, `file`");
+        "each step is this collective of all ranks".default("this or `data_parallel` is required");
+    ranks (maybe job.ranks when |w| w.job.collective.is_some()): u32 [1..=1 << 20],
+        "how many ranks the job has".range("1 to 1048576").default("all that the hosts have")
+            .only("`collective`");
     size (maybe part when |w| w.job.has_vector()): Length,
         "the whole vector of the collective: what each rank has (`all-reduce`, `reduce-scatter`, \
          `all-to-all`), gets (`all-gather`) or rank 0 has (`broadcast`)"
             .range("1 B to 10^15 B").default("required").only("`collective`, but `barrier`");
     compute (maybe compute when |w| w.job.collective.is_some()): Dur [Dur::ZERO..=LONGEST],
         "the work of each rank before the collective".default("`0`").only("`collective`");
-    steps (job.steps when |w| w.job.file.is_none()): u32 [1..=1_000_000],
-        "how many steps the job has".written().only("`collective`, `data_parallel`");
+    steps (job.steps): u32 [1..=1_000_000], "how many steps the job has".written();
     data_parallel (maybe job.data): u32 [1..=1 << 20],
         "a model is trained: so many copies of it".default("");
     tensor_parallel (job.tensor when |w| w.job.is_model()): u32 [1..=1 << 20],
@@ -260,16 +242,12 @@ pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
 }
 
 /// The tasks that the keys describe.
-fn graph(cx: &mut Context<'_, '_>, hosts: &[HostId]) -> Checked<TaskGraph> {
-    let hint = "add `collective = \"all-reduce\"`, the same in each step, `data_parallel = 8` and \
-         the other keys of a model, or `file`, a trace";
-    cx.table.one_of(&["collective", "data_parallel", "file"], hint)?;
-    let per_host = cx.written.job.per_host;
-    let seats = u32::try_from(hosts.len()).unwrap_or(u32::MAX).saturating_mul(per_host);
-    if cx.written.job.file.is_some() {
-        return traced(cx, seats);
-    }
+fn graph(cx: &Context<'_, '_>, hosts: &[HostId]) -> Checked<TaskGraph> {
+    let hint = "add `collective = \"all-reduce\"`, the same in each step, or `data_parallel = 8` \
+         and the other keys of a model";
+    cx.table.one_of(&["collective", "data_parallel"], hint)?;
     let keys = &cx.written.job;
+    let seats = u32::try_from(hosts.len()).unwrap_or(u32::MAX).saturating_mul(keys.per_host);
     if let Some(collective) = keys.collective {
         if keys.has_vector() && cx.written.part.is_none() {
             return Err(cx.table.missing("size", "add `size = \"64MiB\"`, the whole vector"));
@@ -301,20 +279,6 @@ fn graph(cx: &mut Context<'_, '_>, hosts: &[HostId]) -> Checked<TaskGraph> {
         let hint = "a divisor of `data_parallel`; fewer steps, layers or microbatches";
         cx.table.error(key, why.to_string(), "impossible").hint(hint)
     })
-}
-
-/// The tasks of a trace.
-fn traced(cx: &mut Context<'_, '_>, seats: u32) -> Checked<TaskGraph> {
-    let room = cx.written.job.ranks.map_or(seats, |ranks| ranks.min(seats));
-    let (graph, algorithm) = trace(cx, room)?;
-    let chosen = cx.written.job.algorithm;
-    if let Some(algorithm) = algorithm.map(Chosen::Fixed).filter(|&other| other != chosen) {
-        let says = algorithm.show();
-        let message = format!("`system` has another algorithm for all-reduce: {says}");
-        let warning = cx.table.error("algorithm", message, "this one is used").warning();
-        cx.table.warn(warning.hint(format!("`algorithm = {says}`, if that is meant")));
-    }
-    Ok(graph)
 }
 
 fn model(keys: &Keys) -> Model {

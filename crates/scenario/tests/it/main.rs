@@ -63,7 +63,6 @@ mod tcp_closed_forms;
 mod tcp_presets;
 mod threads;
 mod timely_invariants;
-mod traces;
 mod traffic_tables;
 mod uet;
 mod unequal;
