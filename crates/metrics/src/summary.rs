@@ -439,6 +439,7 @@ mod tests {
             },
             traffic: [("x".to_owned(), TrafficStats::default())].into(),
             jobs: JobStats::default(),
+            steps: StepStats::default(),
             rtt_us: Stats::default(),
             packet_latency_us: PacketLatency::default(),
             life_us: LifeStats::default(),
@@ -513,7 +514,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 6, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 9");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 10");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

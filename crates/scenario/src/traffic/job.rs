@@ -1,5 +1,6 @@
 //! `kind = "job"`: a training job, whose ranks compute, send and wait for each other.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ai::collective::{Algorithm, Cut, Unsuited};
@@ -13,7 +14,7 @@ use units::{Dur, HostId, Rate, Time};
 use workload::HostSet;
 
 use super::sizes::Length;
-use super::{Context, LONGEST, Part, Written, boxed};
+use super::{Context, LONGEST, Part, Written, boxed, job_trace};
 use crate::check::demand::Demand;
 use crate::diagnostic::Checked;
 use crate::key::keys;
@@ -30,6 +31,9 @@ pub(super) struct Keys {
     per_host: u32,
     seating: Seating,
     collective: Option<Collective>,
+    file: Option<PathBuf>,
+    groups: Option<PathBuf>,
+    system: Option<PathBuf>,
     steps: u32,
     tensor: u32,
     data: Option<u32>,
@@ -60,7 +64,17 @@ keys! { "traffic.job" JOB: Written {
         "`packed`: ranks fill one host after the other. `spread`: they go to the hosts by turns"
             .written();
     collective (maybe job.collective): Collective,
-        "each step is this collective of all ranks".default("this or `data_parallel` is required");
+        "each step is this collective of all ranks"
+            .default("this, `data_parallel` or `file` is required");
+    file (maybe job.file): PathBuf,
+        "a trace of a job (docs/jobs.md#traces), or the folder with the traces of all ranks"
+            .range("`.goal`, `.txt` (SimAI), `.csv` (AICB), `.et` (Chakra)").default("");
+    groups (maybe job.groups when |w| w.job.file.is_some()): PathBuf,
+        "astra-sim's JSON of groups, for Chakra traces that do not say them".default("all ranks")
+            .only("`file`");
+    system (maybe job.system when |w| w.job.file.is_some()): PathBuf,
+        "astra-sim's JSON of a system: the pieces of collectives, and the algorithm if that is \
+         `trace`".default("none").only("`file`");
     ranks (maybe job.ranks when |w| w.job.collective.is_some()): u32 [1..=1 << 20],
         "how many ranks the job has".range("1 to 1048576").default("all that the hosts have")
             .only("`collective`");
@@ -70,7 +84,8 @@ keys! { "traffic.job" JOB: Written {
             .range("1 B to 10^15 B").default("required").only("`collective`, but `barrier`");
     compute (maybe compute when |w| w.job.collective.is_some()): Dur [Dur::ZERO..=LONGEST],
         "the work of each rank before the collective".default("`0`").only("`collective`");
-    steps (job.steps): u32 [1..=1_000_000], "how many steps the job has".written();
+    steps (job.steps when |w| w.job.file.is_none()): u32 [1..=1_000_000],
+        "how many steps the job has".written().only("`collective` or `data_parallel`");
     data_parallel (maybe job.data): u32 [1..=1 << 20],
         "a model is trained: so many copies of it".default("");
     tensor_parallel (job.tensor when |w| w.job.is_model()): u32 [1..=1 << 20],
@@ -105,7 +120,8 @@ keys! { "traffic.job" JOB: Written {
             .only("`data_parallel` above 1");
     algorithm (job.algorithm): Chosen,
         "how collectives are carried out (docs/jobs.md#algorithms). `nccl`: a ring or a tree by \
-         size, as NCCL's model of 2020 says (specs/ai-jobs.md#2)".written();
+         size, as NCCL's model of 2020 says (specs/ai-jobs.md#2). `trace`: as `system` says"
+            .written();
     channels (maybe job.channels): u32 [1..=256],
         "a collective is divided among so many channels, each with connections of its own"
             .range("1 to 256").default("`1`");
@@ -178,11 +194,13 @@ impl Collective {
 enum Chosen {
     #[default]
     Nccl,
+    Trace,
     Fixed(Algorithm),
 }
 
 choices!(Chosen,
     "nccl" => Chosen::Nccl,
+    "trace" => Chosen::Trace,
     "ring" => Chosen::Fixed(Algorithm::Ring),
     "tree" => Chosen::Fixed(Algorithm::Tree),
     "halving-doubling" => Chosen::Fixed(Algorithm::HalvingDoubling),
@@ -215,9 +233,10 @@ impl Keys {
 /// `kind = "job"`.
 pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let hosts = cx.members("hosts", &cx.written.job.hosts)?;
-    let graph = graph(cx, &hosts)?;
+    let (graph, algorithm) = graph(cx, &hosts)?;
     let placement = placement(cx, graph.ranks(), &hosts)?;
-    let config = config(cx, placement.hosts());
+    let choice = choice(cx, algorithm, placement.hosts())?;
+    let config = config(cx, choice);
     let job = Job::new(graph, placement, config).map_err(|why| {
         let (key, hint) = match &why {
             JobError::Unsuited { why: Unsuited::TooManyChunks { .. }, .. } => {
@@ -241,13 +260,23 @@ pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
     Ok(Part { longest: vec![(longest, ["chunk", "size", "algorithm"])], job: Some(job), ..part })
 }
 
-/// The tasks that the keys describe.
-fn graph(cx: &Context<'_, '_>, hosts: &[HostId]) -> Checked<TaskGraph> {
-    let hint = "add `collective = \"all-reduce\"`, the same in each step, or `data_parallel = 8` \
-         and the other keys of a model";
-    cx.table.one_of(&["collective", "data_parallel"], hint)?;
+/// The tasks that the keys describe, and the algorithm of a trace that has one.
+fn graph(cx: &mut Context<'_, '_>, hosts: &[HostId]) -> Checked<(TaskGraph, Option<Algorithm>)> {
+    let hint = "add `collective = \"all-reduce\"`, the same in each step, `data_parallel = 8` and \
+         the other keys of a model, or `file`, a trace";
+    cx.table.one_of(&["collective", "data_parallel", "file"], hint)?;
+    let per_host = cx.written.job.per_host;
+    let seats = u32::try_from(hosts.len()).unwrap_or(u32::MAX).saturating_mul(per_host);
+    if cx.written.job.file.is_some() {
+        let trace = job_trace::read(cx, seats)?;
+        return Ok((trace.graph, trace.algorithm));
+    }
+    Ok((generated(cx, seats)?, None))
+}
+
+/// The tasks that the keys describe, without a trace.
+fn generated(cx: &Context<'_, '_>, seats: u32) -> Checked<TaskGraph> {
     let keys = &cx.written.job;
-    let seats = u32::try_from(hosts.len()).unwrap_or(u32::MAX).saturating_mul(keys.per_host);
     if let Some(collective) = keys.collective {
         if keys.has_vector() && cx.written.part.is_none() {
             return Err(cx.table.missing("size", "add `size = \"64MiB\"`, the whole vector"));
@@ -315,15 +344,27 @@ fn placement(cx: &Context<'_, '_>, ranks: u32, hosts: &[HostId]) -> Checked<Plac
     })
 }
 
-fn config(cx: &Context<'_, '_>, hosts: &[HostId]) -> Config {
-    let keys = &cx.written.job;
+/// The algorithm of collectives; `of_trace` is that of a trace.
+fn choice(cx: &Context<'_, '_>, of_trace: Option<Algorithm>, hosts: &[HostId]) -> Checked<Choice> {
     let rate = hosts.iter().map(|&host| cx.topology.receive_rate(host)).min();
+    match (cx.written.job.algorithm, of_trace) {
+        (Chosen::Nccl, _) => Ok(Choice::Nccl(rate.unwrap_or(Rate(1)))),
+        (Chosen::Fixed(algorithm), _) | (Chosen::Trace, Some(algorithm)) => {
+            Ok(Choice::Fixed(algorithm))
+        }
+        (Chosen::Trace, None) => {
+            let message = "no file of this job says an algorithm";
+            let hint = "name astra-sim's `system`, or an algorithm";
+            cx.table.fail("algorithm", message, "which one?", hint)
+        }
+    }
+}
+
+fn config(cx: &Context<'_, '_>, choice: Choice) -> Config {
+    let keys = &cx.written.job;
     Config {
         start: cx.written.start,
-        choice: match keys.algorithm {
-            Chosen::Nccl => Choice::Nccl(rate.unwrap_or(Rate(1))),
-            Chosen::Fixed(algorithm) => Choice::Fixed(algorithm),
-        },
+        choice,
         cut: Cut {
             channels: keys.channels.unwrap_or(1),
             chunk: keys.chunk.map_or(UNBOUNDED, |Length(bytes)| bytes),

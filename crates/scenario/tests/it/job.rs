@@ -278,6 +278,53 @@ fn drawn_jobs_with_faults_deliver_each_byte_once() {
     }
 }
 
+/// A trace in the place of the collective of [`IDLE`].
+fn traced(file: &str, algorithm: &str) -> String {
+    let from = IDLE.find("collective").unwrap();
+    format!(
+        "{}file = \"../ai/tests/data/{file}\"\nranks_per_host = 1\nplacement = \
+         \"packed\"\nalgorithm = \"{algorithm}\"\nconnections = \"persistent\"\n",
+        &IDLE[..from]
+    )
+}
+
+#[test]
+fn traces_are_played() {
+    let tree = run(&traced("tree_8.goal", "ring"), &[]);
+    assert_eq!((tree.summary.steps.completed, tree.flows.len()), (1, 14));
+    // astra-sim's example: an all-reduce of 1 MiB among 8.
+    let ring = run(&traced("astra-sim/all_reduce/8npus_1MB", "ring"), &[]);
+    assert_eq!((ring.collectives.len(), ring.flows.len()), (8, 8 * 14));
+    let (took, ideal) = took(&ring, 0);
+    let (took, ideal) = (took.as_us_f64(), ideal.unwrap().as_us_f64());
+    // Acknowledgements of 40 B share the links with packets of 1066 B.
+    assert!((ideal..ideal * 1.05).contains(&took), "{took} {ideal}");
+}
+
+#[test]
+fn traces_that_are_wrong_say_where() {
+    let refused = |file: &str, algorithm: &str, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        parse(&traced(file, algorithm), &sets).err().unwrap_or_else(|| panic!("{file} is taken"))
+    };
+    let large = refused("astra-sim/all_reduce/16npus_1MB", "ring", &[]);
+    assert!(large.contains("16") && large.contains("8"), "{large}");
+    let none = refused("tree_8.goal", "trace", &[]);
+    assert!(none.contains("no file of this job says an algorithm"), "{none}");
+    let missing = refused("tree_9.goal", "ring", &[]);
+    assert!(missing.contains("cannot read"), "{missing}");
+    let kind = refused("README.md", "ring", &[]);
+    assert!(kind.contains("is no trace that can be read"), "{kind}");
+    let few = refused("tree_8.goal", "ring", &["topology.hosts=4"]);
+    assert!(few.contains("tree_8.goal:2"), "the line: {few}");
+    let dir = tempfile::tempdir().unwrap();
+    let whole = std::fs::read("../ai/tests/data/pair/pair.1.et").unwrap();
+    let cut = dir.path().join("cut.0.et");
+    std::fs::write(&cut, &whole[..whole.len() - 9]).unwrap();
+    let said = refused("tree_8.goal", "ring", &[&format!("traffic.0.file={}", cut.display())]);
+    assert!(said.contains("cut.0.et: record"), "{said}");
+}
+
 #[test]
 fn a_job_that_cannot_go_on_says_who_waits_for_whom() {
     let fault = "fault=[{at='50us', link='host 2 -> tor 0', action='down'}]";
