@@ -440,8 +440,10 @@ impl App for Player {
         }
     }
 
+    /// Also while a message is not acknowledged: tasks that wait for that submit others, though
+    /// all messages are delivered.
     fn more_to_come(&self) -> bool {
-        !self.agenda.is_empty()
+        !self.agenda.is_empty() || !self.sent.is_empty()
     }
 }
 

@@ -118,6 +118,8 @@ impl Net {
                 Happening::Timer => {}
                 Happening::AtPort(key, len, token) => self.arrive(host, key, len, token),
                 Happening::Event(event) => {
+                    let is_ack = matches!(event, AppEvent::Acked(_));
+                    assert!(!is_ack || self.players[host].more_to_come(), "the run could end");
                     self.call(host, |player, cx| player.on_event(cx, event));
                 }
             }

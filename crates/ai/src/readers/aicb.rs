@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! [rank0 ~ rank3]
-//! comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,algbw,busbw,count
-//! CommType.all_reduce,CommGroup.tp_group,2,4096,forward_step,None,None,,None,None,None,1
+//! comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,...
+//! CommType.all_reduce,CommGroup.tp_group,2,4096,forward_step,None,None,,None,...
 //! ```
-//! A file is one program for all ranks, or one for each stage of a pipeline: a line in brackets with
-//! the stage's ranks, the header again, its rows. What AICB does with them (`workload_applyer.py`),
-//! and what is different here:
+//! A file is one program for all ranks, or one for each stage of a pipeline: a line in brackets
+//! with the stage's ranks, the header again, its rows. What AICB does with them
+//! (`workload_applyer.py`), and what is different here:
 //!
 //! - Rows run one after another. `epoch_end` ends a step. An `isend` and an `irecv` of the same
 //!   neighbour that follow one another run together, as Megatron's `send_forward_recv_backward`
 //!   does. One after another, as AICB runs them, they wait for each other in its own example.
-//! - Ranks are numbered by Megatron's rule: tensor, expert, data parallel, then stages. The sizes of
-//!   the groups are those of the rows; a table without them has one group of all ranks.
+//! - Ranks are numbered by Megatron's rule: tensor, expert, data parallel, then stages. The sizes
+//!   of the groups are those of the rows; a table without them has one group of all ranks.
 //! - `isend` and `irecv` go to the next or previous stage, as `additional` says; at the ends of the
 //!   pipeline they do nothing.
 //! - A broadcast comes from the first rank of its group.
@@ -31,7 +31,6 @@ use workload::text::{Parsed, Source, Word, number, one_of, to_u32};
 use self::table::{
     ADDITIONAL, Fields, GROUP, GROUP_SIZE, SIZE, STAGE, Section, TIME, TYPE, sections,
 };
-
 use super::program::{Collective, Group, Groups, Layout, Line, Program, TASKS_MAX, What};
 use super::{Trace, Warnings, located};
 use crate::graph::{Builder, Fault, Rank, TaskGraph};

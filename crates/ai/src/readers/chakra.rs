@@ -242,7 +242,7 @@ impl Reader<'_, '_> {
                 .extend(found.map_err(|error| self.wrong(*place, node, "", error, GROUP_HINT))?);
         }
         let mut records = Vec::with_capacity(nodes.len());
-        let mut tasks = Vec::with_capacity(nodes.len());
+        let mut tasks: Vec<Range<u32>> = Vec::with_capacity(nodes.len());
         for (place, node) in nodes {
             let kind = self.kind(*place, node, builder)?;
             let pieces = self.pieces(*place, node, kind, builder)?;
@@ -256,15 +256,16 @@ impl Reader<'_, '_> {
                     let hint = "is the file cut off?";
                     return Err(self.wrong(*place, node, id.to_string(), message, hint));
                 };
-                let waited = self.after(builder, pieces, &tasks[pred]);
-                waited.map_err(|fault| self.fault(*place, &fault))?;
+                let [task, pred] = [pieces.start, tasks[pred].end - 1]
+                    .map(|index| TaskId { rank: self.rank, index });
+                builder.after(task, pred).map_err(|fault| self.fault(*place, &fault))?;
             }
         }
         Ok(records)
     }
 
-    /// Add the tasks of a node: one, or the pieces of a collective, of which each waits for the one
-    /// that must end before it can begin.
+    /// Add the tasks of a node: one, or the pieces of a collective between two points. The first is
+    /// what waits, the last what others wait for.
     fn pieces(
         &self,
         place: Place,
@@ -277,44 +278,30 @@ impl Reader<'_, '_> {
             "" => None,
             name => Some(builder.label(name).map_err(fault)?),
         };
-        let splits = match kind {
-            Kind::Collective { bytes, .. } => u64::from(self.system.splits).min(bytes).max(1),
-            _ => 1,
+        let rank = self.rank;
+        let first = builder.len_of(rank);
+        let mut add = |kind: Kind, preds: Range<u32>| {
+            let task = builder.add(rank, Task { kind, step: 0, label })?;
+            preds.into_iter().try_for_each(|index| builder.after(task, TaskId { rank, index }))?;
+            Ok(task.index + 1)
         };
-        let first = builder.len_of(self.rank);
+        let Kind::Collective { group, op, bytes } = kind else {
+            return Ok(first..add(kind, 0..0).map_err(fault)?);
+        };
+        let splits = u64::from(self.system.splits).min(bytes);
+        if splits <= 1 {
+            return Ok(first..add(kind, 0..0).map_err(fault)?);
+        }
+        let mut next = add(POINT, 0..0).map_err(fault)?;
         for piece in 0..splits {
-            let kind = match kind {
-                Kind::Collective { group, op, bytes } => {
-                    let until =
-                        |n: u64| (u128::from(bytes) * u128::from(n) / u128::from(splits)) as u64;
-                    Kind::Collective { group, op, bytes: until(piece + 1) - until(piece) }
-                }
-                kind => kind,
-            };
-            let task = builder.add(self.rank, Task { kind, step: 0, label }).map_err(fault)?;
-            if let Some(index) = task.index.checked_sub(self.system.active).filter(|&i| i >= first)
-            {
-                builder.after(task, TaskId { index, ..task }).map_err(fault)?;
-            }
+            let until = |n: u64| (u128::from(bytes) * u128::from(n) / u128::from(splits)) as u64;
+            let bytes = until(piece + 1) - until(piece);
+            // The piece that must end before this one can begin, or the point before all.
+            let pred = next.saturating_sub(self.system.active).max(first);
+            next = add(Kind::Collective { group, op, bytes }, pred..pred + 1).map_err(fault)?;
         }
-        Ok(first..builder.len_of(self.rank))
-    }
-
-    /// The tasks of one node start after those of another.
-    fn after(
-        &self,
-        builder: &mut Builder,
-        tasks: &Range<u32>,
-        preds: &Range<u32>,
-    ) -> Result<(), Fault> {
-        let active = self.system.active;
-        for pred in preds.end.saturating_sub(active).max(preds.start)..preds.end {
-            for task in tasks.start..tasks.end.min(tasks.start.saturating_add(active)) {
-                let [task, pred] = [task, pred].map(|index| TaskId { rank: self.rank, index });
-                builder.after(task, pred)?;
-            }
-        }
-        Ok(())
+        let last = next.saturating_sub(self.system.active).max(first + 1);
+        Ok(first..add(POINT, last..next).map_err(fault)?)
     }
 
     fn wrong(

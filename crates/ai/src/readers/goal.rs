@@ -15,8 +15,8 @@
 //!
 //! - `calc` is in nanoseconds. LogGOPSim counts in the unit of its parameters, whose preset values
 //!   are nanoseconds.
-//! - `cpu` says which of a rank's streams a `calc` runs on; one does one `calc` at a time. A send or
-//!   receive takes no time of a CPU. `nic` counts for nothing.
+//! - `cpu` says which of a rank's streams a `calc` runs on; one does one `calc` at a time. A send
+//!   or receive takes no time of a CPU. `nic` counts for nothing.
 //! - A send ends when it is acknowledged.
 //! - A receive from any source or with any tag gets its message when the file is read, not when one
 //!   arrives: see [`any`].

@@ -112,21 +112,19 @@ pub enum ReadError {
 /// # Errors
 /// As the reader of the format.
 pub fn read(files: &[File<'_>], format: Format, options: &Options<'_>) -> Result<Trace, ReadError> {
-    if format == Format::Chakra {
-        return read_chakra(files, options);
-    }
-    let name = files.first().map_or("", |file| file.name);
+    let read_text: fn(&str, &str, u32) -> Result<Trace, TextError> = match format {
+        Format::Goal => read_goal,
+        Format::SimAi => read_simai,
+        Format::Aicb => read_aicb,
+        Format::Chakra => return read_chakra(files, options),
+    };
     let [file] = files else {
+        let name = files.first().map_or("", |file| file.name);
         let message = format!("{} files instead of one", files.len());
         let hint = "only Chakra traces have a file for each rank";
         return Err(Source::new("", name).missing(FIRST, message, hint).into());
     };
-    let text = text_of(file)?;
-    Ok(match format {
-        Format::Goal => read_goal(text, name, options.ranks)?,
-        Format::SimAi => read_simai(text, name, options.ranks)?,
-        Format::Aicb | Format::Chakra => read_aicb(text, name, options.ranks)?,
-    })
+    Ok(read_text(text_of(file)?, file.name, options.ranks)?)
 }
 
 /// Where a file begins.

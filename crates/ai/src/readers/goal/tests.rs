@@ -143,7 +143,8 @@ fn tasks_that_cannot_end_are_errors_with_a_place() {
     }
 }
 
-/// Places are counted in errors only: ten times the lines take ten times the time.
+/// Places are counted in errors only. Otherwise twenty times the lines took four hundred times the
+/// time; other programs only ever take time.
 #[test]
 fn a_long_file_is_read_in_proportion_to_its_length() {
     let least = |lines: usize| {
@@ -157,8 +158,8 @@ fn a_long_file_is_read_in_proportion_to_its_length() {
             assert_eq!(read(&text).expect("valid").graph.len(), lines as u64);
             started.elapsed()
         };
-        (0..3).map(time).min().expect("three")
+        (0..5).map(time).min().expect("five")
     };
-    let (short, long) = (least(5_000), least(50_000));
-    assert!(long < 40 * short, "{short:?} and {long:?}");
+    let (short, long) = (least(2_500), least(50_000));
+    assert!(long < 150 * short, "{short:?} and {long:?}");
 }
