@@ -144,13 +144,12 @@ impl Job {
 
     /// The collectives that differ, each with how often it comes.
     fn kinds_of_collectives(&self) -> Vec<(Instance, u64)> {
-        let mut kinds: BTreeMap<(usize, u64, &str, Option<Rank>), (Instance, u64)> =
-            BTreeMap::new();
+        let mut kinds = BTreeMap::new();
         for id in (0..self.graph().instances()).map(InstanceId) {
             let instance = self.graph().instance(id);
             let root = if let Op::Broadcast { root } = instance.op { Some(root) } else { None };
             let key = (instance.group.index(), instance.bytes, instance.op.name(), root);
-            kinds.entry(key).or_insert((instance, 0)).1 += 1;
+            kinds.entry(key).or_insert((instance, 0_u64)).1 += 1;
         }
         kinds.into_values().collect()
     }

@@ -20,8 +20,8 @@ pub trait App: Send {
         let _ = (cx, id);
     }
 
-    /// The run is over, whether or not all is done. Only [`AppCx::report`] has an effect. Real hosts
-    /// have no end and do not call it.
+    /// The run is over, whether or not all is done. Only [`AppCx::report`] has an effect. Real
+    /// hosts have no end, and do not call it.
     fn on_end(&mut self, cx: &mut AppCx<'_>) {
         let _ = cx;
     }

@@ -123,7 +123,7 @@ mod tests {
         // 3.6 + 30 x 2.7, and 1024 B at 12.5 / 4 x 16/30 GB/s.
         close(ring_us(shape, 1_024, Protocol::Ll), 84.6 + 0.6144);
         // (8.4 + 30 x 9.6) x 1.9, and 2^30 B at 12.5 x 16/30 GB/s.
-        close(ring_us(shape, 1 << 30, Protocol::Simple), 563.16 + 161_061.2736);
+        close(ring_us(shape, 1 << 30, Protocol::Simple), 563.16 + 161_061.273_6);
         // 4.4 + 2 x 4 x 5, and 1024 B (share 0.9) at 12.5 x 0.9 / 3.8 / 2 GB/s.
         close(tree_us(shape, 1_024, Protocol::Ll), 44.4 + 1.024 * 7.6 / 11.25 / 0.9);
         // 2 x 4 x 50, and 2^20 B (share 0.5) at 5.625 GB/s.

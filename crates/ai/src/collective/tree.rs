@@ -33,14 +33,14 @@ fn node(at: usize, count: usize) -> Node {
 /// The place of member `me` in tree `tree` of two: the second is the first mirrored, or shifted by
 /// one if `count` is odd.
 fn of_member(me: usize, count: usize, tree: usize) -> Node {
-    let (to, from): (fn(usize, usize) -> usize, fn(usize, usize) -> usize) = match tree {
-        0 => (|at, _| at, |at, _| at),
-        _ if count.is_multiple_of(2) => (|at, n| n - 1 - at, |at, n| n - 1 - at),
-        _ => (|at, n| (at + n - 1) % n, |at, n| (at + 1) % n),
+    let is_mirrored = count.is_multiple_of(2);
+    let (at, member): (usize, &dyn Fn(usize) -> usize) = match (tree, is_mirrored) {
+        (0, _) => (me, &|at| at),
+        (_, true) => (count - 1 - me, &|at| count - 1 - at),
+        (_, false) => ((me + count - 1) % count, &|at| (at + 1) % count),
     };
-    let Node { parent, children } = node(to(me, count), count);
-    let member = |at: Option<usize>| at.map(|at| from(at, count));
-    Node { parent: member(parent), children: children.map(member) }
+    let Node { parent, children } = node(at, count);
+    Node { parent: parent.map(member), children: children.map(|child| child.map(member)) }
 }
 
 /// All members get the sum of all.
