@@ -26,8 +26,9 @@
 # make rtl     NICs in hardware beside their models: a million packets a program, every planted mistake,
 #              proofs, both incasts with all hosts in hardware
 # make rtl-setup  Verilator and what else designs in hardware need, into target/rtl-tools
-# make fuzz    ten million datagrams to hosts of every transport, ten million frames to a switch; then a minute of
-#              each fuzz target (needs a nightly toolchain and cargo-fuzz)
+# make fuzz    ten million datagrams to hosts of every transport, ten million frames to a switch, ten million malformed
+#              files to each reader of training traces; then a minute of each fuzz target (needs a nightly toolchain
+#              and cargo-fuzz)
 
 .PHONY: demo test dist dist-test python python-setup ray-setup page-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host bench-incast soak fuzz reproduce
 
@@ -162,12 +163,13 @@ soak:
 	    cargo bench --locked --bench soak -- $(MESSAGES) $$transport || exit 1; \
 	done
 
-FUZZ_TARGETS = scenario workload headers p4 hostile
+FUZZ_TARGETS = scenario workload headers p4 hostile goal simai chakra
 
 fuzz:
 	for crate in host switch; do \
 	    TRIMLINE_FUZZ=10000000 cargo test --release --locked -p trimline-$$crate --test it receive:: -- --nocapture || exit 1; \
 	done
+	TRIMLINE_FUZZ=10000000 cargo test --release --locked -p trimline-ai --test it hostile:: -- --nocapture
 	for target in $(FUZZ_TARGETS); do \
 	    (cd fuzz && cargo +nightly fuzz run $$target -- -max_total_time=60) || exit 1; \
 	done

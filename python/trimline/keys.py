@@ -550,6 +550,107 @@ class TrafficRpc(TypedDict, total=False):
     """None begins at or after this; one in progress is finished and counts (after `start`)."""
 
 
+class TrafficJob(TypedDict, total=False):
+    """A training job: ranks compute, and meet in collectives and messages."""
+
+    activations: str
+    """What a layer gives to the next one for a microbatch (1 B to 10^15 B)."""
+    algorithm: Literal["nccl", "trace", "ring", "tree", "halving-doubling", "hierarchical", "direct"]
+    """How collectives are carried out (docs/jobs.md#algorithms). `nccl`: a ring or a tree by
+    size, as NCCL's model of 2020 says (specs/ai-jobs.md#2). `trace`: as `system` says."""
+    backward: str
+    """The same backward (0ps to 10s)."""
+    channels: int
+    """A collective is divided among so many channels, each with connections of its own (1 to
+    256)."""
+    chunk: str
+    """No message of a collective is longer (NCCL: 512 KiB) (1 B to 10^15 B)."""
+    collective: Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "barrier"]
+    """Each step is this collective of all ranks."""
+    compute: str
+    """The work of each rank before the collective (0ps to 10s)."""
+    connections: Literal["persistent", "fresh"]
+    """`persistent`: all messages from one host to another share a connection, its window and its
+    timer; `fresh`: each has its own."""
+    data_parallel: int
+    """A model is trained: so many copies of it (1 to 1048576)."""
+    deadline: str
+    """When each message should be whole at its receiver, from its submission: `deadlines.met`
+    and `.missed` in summary.json. Only `rule = "d2tcp"` heeds it. Not for unbounded messages
+    (above 0)."""
+    dispatch: str
+    """What a rank sends to all experts of a layer for a microbatch, its own included (1 B to
+    10^15 B)."""
+    expert_parallel: int
+    """So many of the copies share the experts of each layer: two all-to-alls of `dispatch` in
+    each pass. 1: no experts (a divisor of `data_parallel`)."""
+    file: str
+    """A trace of a job (docs/jobs.md#traces), or the folder with the traces of all ranks
+    (`.goal`, `.txt` (SimAI), `.csv` (AICB), `.et` (Chakra))."""
+    forward: str
+    """Work of a rank for a layer and microbatch, forward (0ps to 10s)."""
+    gradients: str
+    """Of a rank's part of a layer: an all-reduce over the copies at the end of each step (1 B to
+    10^15 B)."""
+    groups: str
+    """Astra-sim's JSON of groups, for Chakra traces that do not say them."""
+    hosts: Union[str, int]
+    """The hosts that ranks may be placed on, in this order."""
+    in_flight: int
+    """A channel sends a rank no further message of a collective while so many are not
+    acknowledged there (NCCL: 8) (at least 1)."""
+    kind: Literal["job"]
+    """A training job: ranks compute, and meet in collectives and messages."""
+    layers: int
+    """Layers of each stage (1 to 100000)."""
+    microbatches: int
+    """Parts of a step's batch, which pass one after the other (1 to 100000)."""
+    name: str
+    """Results of this table's messages alone: `traffic.<name>` in summary.json (letters, digits,
+    `-`, `_`; no two that differ in `-` and `_` only)."""
+    overlap: bool
+    """Whether a layer's gradients are reduced while those of the layers before it are worked
+    out; otherwise those of all layers at once, at the end."""
+    pipeline_parallel: int
+    """So many stages: `activations` go from one to the next, and back. One forward and one
+    backward pass by turns (1F1B) (1 to 1048576)."""
+    placement: Literal["packed", "spread"]
+    """`packed`: ranks fill one host after the other. `spread`: they go to the hosts by turns."""
+    priority: int
+    """0 is the most urgent; used by NDP's `discipline = "prio"` (0 to 255)."""
+    ranks: int
+    """How many ranks the job has (1 to 1048576)."""
+    ranks_per_host: int
+    """How many ranks (GPUs) a host has (1 to 256)."""
+    scale_up_latency: str
+    """From one port of that switch to another (0ps to 10s)."""
+    scale_up_rate: str
+    """The ranks of a host exchange over a switch of their own (NVLink): the rate of a rank's
+    port, each way (1bps to 100Tbps)."""
+    size: str
+    """The whole vector of the collective: what each rank has (`all-reduce`, `reduce-scatter`,
+    `all-to-all`), gets (`all-gather`) or rank 0 has (`broadcast`) (1 B to 10^15 B)."""
+    start: str
+    """When the job begins."""
+    steps: int
+    """How many steps the job has (1 to 1000000)."""
+    stop: str
+    """What is in flight then is given up, and nothing begins any more: connections are closed.
+    Messages that fail so are not delivered (above 0)."""
+    straggler_excess: Union[float, int]
+    """How much longer: 0.5 is half as long again (0 to 1000000)."""
+    straggler_share: Union[float, int]
+    """The share of pieces of work that take longer, drawn for each (0 to 1)."""
+    system: str
+    """Astra-sim's JSON of a system: the pieces of collectives, and the algorithm if that is
+    `trace`."""
+    tensor_parallel: int
+    """So many ranks share each layer: two all-reduces of `activations` in each pass (1 to
+    1048576)."""
+    transport: str
+    """Which transport carries these messages (a name in `[[transport]]`)."""
+
+
 class TrafficFile(TypedDict, total=False):
     """A connection matrix of htsim (.cm) or a list of messages (.csv)."""
 
@@ -586,6 +687,7 @@ Traffic = Union[
     TrafficBarrier,
     TrafficPartitionAggregate,
     TrafficRpc,
+    TrafficJob,
     TrafficFile,
 ]
 

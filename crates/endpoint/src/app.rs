@@ -20,6 +20,12 @@ pub trait App: Send {
         let _ = (cx, id);
     }
 
+    /// The run is over, whether or not all is done. Only [`AppCx::report`] has an effect. Real
+    /// hosts have no end, and do not call it.
+    fn on_end(&mut self, cx: &mut AppCx<'_>) {
+        let _ = cx;
+    }
+
     /// Whether this application may still submit messages without any further event reaching it
     /// from elsewhere (a timer is armed, a schedule has entries left). A run can end once every
     /// application says no and every message is done. Applications that never stop by themselves
@@ -126,6 +132,21 @@ pub struct Job {
     pub parts: u64,
     /// Those of them that came in time.
     pub in_time: u64,
+    /// If it is the work of a rank of a training job: what of it.
+    pub work: Option<Work>,
+}
+
+/// What a rank of a training job has done: a step, or a collective of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// The rank.
+    pub rank: u32,
+    /// The step, from 0.
+    pub step: u32,
+    /// What, in the application's own code.
+    pub what: u64,
+    /// How long the rank computed meanwhile.
+    pub computed: Dur,
 }
 
 /// An application's context.

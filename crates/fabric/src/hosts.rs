@@ -287,6 +287,18 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         self.hosts.iter().any(|host| host.app.more_to_come())
     }
 
+    /// Tell all applications that the run is over, at `now`.
+    pub(crate) fn end_apps(&mut self, now: Time) {
+        for host in &mut self.hosts {
+            host.enter_app(now, &mut self.app_fx, |app, cx| app.on_end(cx));
+            for effect in self.app_fx.drain(..) {
+                if let AppEffect::Job(job) = effect {
+                    self.jobs.push(JobRecord { host: host.me, job });
+                }
+            }
+        }
+    }
+
     /// Sent and received by all hosts together, and the packets with payload among those sent.
     pub(crate) fn traffic(&self) -> (Amount, Amount, u64) {
         let (mut sent, mut received, mut data) = (Amount::default(), Amount::default(), 0);

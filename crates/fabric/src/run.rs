@@ -145,6 +145,9 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             self.check_conservation();
             self.check_resumed();
         }
+        let now = self.now;
+        self.parts_mut().for_each(|part| part.hosts_mut().end_apps(now));
+        self.report_jobs();
         self.close_messages();
         match self.violation.take() {
             None => Ok(self.finish(end)),

@@ -6,6 +6,8 @@
 //! | `manifest.json` | [`Manifest`] | what was run, and the command that runs it again |
 //! | `flows.parquet` | [`FlowRow`] | one row per message |
 //! | `jobs.parquet` | [`JobRow`] | one row per piece of work of several messages, where there are such |
+//! | `steps.parquet` | [`StepRow`] | one row per step and rank of training jobs, where there are such |
+//! | `collectives.parquet` | [`CollectiveRow`] | one row per collective and rank of training jobs |
 //! | `series.parquet` | [`Series`] | queues, goodput and link use over time, at most 2000 points |
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
 //! | `packet_latency.parquet` | [`LatencyRow`] | how long packets took until they were acknowledged, with `measure.packet_latency` |
@@ -43,6 +45,7 @@ mod runs;
 mod series;
 mod sorted;
 mod statistics;
+mod step;
 mod study;
 mod summary;
 mod table;
@@ -77,6 +80,10 @@ pub use series::{MAX_POINTS, QueueSample, Series, SeriesRow, read_series};
 pub use sorted::{Items, Merge, Pack, Runs, Sorted, Sorter, take};
 pub use statistics::{
     Moments, jain, mean_and_interval, mean_and_interval_at, nearest_rank, student_t,
+};
+pub use step::{
+    CollectiveRow, StepRow, StepStats, fold_steps, read_collectives, read_steps, write_collectives,
+    write_steps,
 };
 pub use study::{
     AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, Form, OnPhases, Origin,

@@ -7,14 +7,15 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::output::{read_json, write_json};
-use crate::{FileError, JobStats, LifeStats, OutputDir, PacketLatency, Phase, Stats};
+use crate::{FileError, JobStats, LifeStats, OutputDir, PacketLatency, Phase, Stats, StepStats};
 
 /// Version of `summary.json` and of the columns of the parquet files. 2: results by traffic table,
 /// latency of packets, phases. 3: jobs. 4: what transports count for each message. 5: deadlines.
 /// 6: priority flow control, round-trip samples. 7: messages that failed, by cause, apart from
 /// those unfinished; `pfc.depth` is `pfc.pause_depth`, `pfc.memory_bytes` is
-/// `pfc.buffer_max_bytes`. 8: where the time of messages went. 9: partial results.
-pub const RESULT_SCHEMA: u32 = 9;
+/// `pfc.buffer_max_bytes`. 8: where the time of messages went. 9: partial results. 10: steps of
+/// training jobs.
+pub const RESULT_SCHEMA: u32 = 10;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -46,6 +47,8 @@ pub struct Summary {
     pub traffic: BTreeMap<String, TrafficStats>,
     /// What the pieces of work of several messages say, those of all tables together.
     pub jobs: JobStats,
+    /// What the steps of training jobs say, those of all tables together.
+    pub steps: StepStats,
     /// Round-trip samples of transports inside the measurement window, in microseconds, as their
     /// rules got them; without numbers unless `measure.rtt` is set.
     pub rtt_us: Stats,
@@ -149,14 +152,16 @@ pub struct TrafficStats {
     pub flow_goodput_gbps: FlowGoodput,
     /// Pieces of work of several messages.
     pub jobs: JobStats,
+    /// Steps, if it is a training job.
+    pub steps: StepStats,
     /// Round-trip samples inside the window, in microseconds.
     pub rtt_us: Stats,
 }
 
 impl TrafficStats {
-    /// What the messages and the jobs of a table say.
+    /// What the messages, the jobs and the steps of a table say.
     #[must_use]
-    pub fn new(stats: &FlowStats, jobs: JobStats, rtt_us: Stats) -> Self {
+    pub fn new(stats: &FlowStats, jobs: JobStats, steps: StepStats, rtt_us: Stats) -> Self {
         Self {
             messages: stats.messages,
             deadlines: stats.deadlines,
@@ -166,6 +171,7 @@ impl TrafficStats {
             goodput_gbps: stats.goodput_gbps,
             flow_goodput_gbps: stats.flow_goodput_gbps,
             jobs,
+            steps,
             rtt_us,
         }
     }
@@ -433,6 +439,7 @@ mod tests {
             },
             traffic: [("x".to_owned(), TrafficStats::default())].into(),
             jobs: JobStats::default(),
+            steps: StepStats::default(),
             rtt_us: Stats::default(),
             packet_latency_us: PacketLatency::default(),
             life_us: LifeStats::default(),
@@ -507,7 +514,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 6, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 9");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 10");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

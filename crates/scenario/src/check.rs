@@ -217,7 +217,12 @@ impl Scenario {
         }
         let limit = self.measure.limit.as_us_f64() / 1e6;
         // Hosts receive no more than their links carry until the end.
-        (messages, listed * at_once + looping, sent.min(carried * limit + messages * payload))
+        let waiting = demand.in_turn as f64;
+        (
+            messages,
+            (listed - waiting) * at_once + looping,
+            sent.min(carried * limit + messages * payload),
+        )
     }
 
     /// What the traffic says.

@@ -77,6 +77,17 @@ pub(crate) fn unchanged_text(
     unchanged(table, note, &format!("{:016x}", fingerprint(text)))
 }
 
+/// The same for the bytes of several files, one after the other.
+pub(crate) fn unchanged_bytes<'b>(
+    table: &mut Reader<'_>,
+    note: &'static str,
+    all: impl Iterator<Item = &'b [u8]>,
+) -> Checked<()> {
+    let fingerprint =
+        all.fold(FNV_BASIS, |hash, bytes| fnv(fnv(hash, bytes), &bytes.len().to_le_bytes()));
+    unchanged(table, note, &format!("{fingerprint:016x}"))
+}
+
 /// The same for a fingerprint.
 fn unchanged(table: &mut Reader<'_>, note: &'static str, fingerprint: &str) -> Checked<()> {
     let mut noted = toml::Table::new();
@@ -97,9 +108,15 @@ fn unchanged(table: &mut Reader<'_>, note: &'static str, fingerprint: &str) -> C
 
 /// FNV-1a, 64 bits (Fowler, Noll and Vo; RFC 9923): enough to tell whether a file has changed.
 fn fingerprint(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    fnv(FNV_BASIS, text.as_bytes())
+}
+
+const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn fnv(hash: u64, bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// FNV-1a, 128 bits: a name for a text among many.
@@ -115,6 +132,11 @@ pub fn fingerprint_128(bytes: &[u8]) -> u128 {
 /// # Errors
 /// Why there is none, in a few words.
 pub fn read_text(path: &Path) -> Result<String, String> {
+    String::from_utf8(read_bytes(path)?).map_err(|_| "it is not text (UTF-8)".to_owned())
+}
+
+/// What is in the file at `path`, or why nothing is.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     let about = std::fs::metadata(path).map_err(|e| plain(&e))?;
     if !about.is_file() {
         return Err("it is not a file".to_owned());
@@ -122,8 +144,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     if about.len() > LARGEST {
         return Err(format!("it has {} bytes; at most {LARGEST} are read", about.len()));
     }
-    let bytes = std::fs::read(path).map_err(|e| plain(&e))?;
-    String::from_utf8(bytes).map_err(|_| "it is not text (UTF-8)".to_owned())
+    std::fs::read(path).map_err(|e| plain(&e))
 }
 
 /// The error in words, without the number that the system adds.

@@ -51,6 +51,7 @@ mod results;
 mod routing;
 mod run;
 mod scenario;
+mod steps;
 pub mod testbed;
 mod time_line;
 mod topology;

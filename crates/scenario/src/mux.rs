@@ -88,6 +88,12 @@ impl App for Mux {
         self.part(cx, index, |app, cx| app.on_timer(cx, TimerId(id.0 / parts)));
     }
 
+    fn on_end(&mut self, cx: &mut AppCx<'_>) {
+        for index in 0..self.0.len() {
+            self.part(cx, index, |app, cx| app.on_end(cx));
+        }
+    }
+
     fn more_to_come(&self) -> bool {
         self.0.iter().any(|part| part.app.more_to_come())
     }

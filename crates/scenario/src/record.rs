@@ -12,6 +12,8 @@ use endpoint::{
 use metrics::{Failure, FileError, FlowRow, JobRow, LifeRow, Pack, Sorted, Sorter};
 use units::{Dur, MsgKey, Rate, Time};
 
+use crate::steps::Worked;
+
 /// Keeps what became of each message and of each job: of messages in a file, once there are many
 /// and it may write.
 pub(crate) struct Recorder {
@@ -20,6 +22,8 @@ pub(crate) struct Recorder {
     counts: Sorter<Count>,
     /// One row per job, in the order of time and host; without the rates of links.
     jobs: Vec<JobRow>,
+    /// What ranks of training jobs have done, in the same order.
+    works: Vec<Worked>,
     /// The round-trip samples inside the window, in the order of time and host.
     rtts: Vec<RttRecord>,
     /// The measurement window: messages submitted at `from <= t < to` are measured.
@@ -38,6 +42,8 @@ pub(crate) struct Recorded {
     /// Where the time went of each that was delivered, if that is asked for.
     pub(crate) lives: Sorted<LifeRow>,
     pub(crate) jobs: Vec<JobRow>,
+    /// What ranks of training jobs have done.
+    pub(crate) works: Vec<Worked>,
     /// The round-trip samples, each with the traffic table of its message, ascending.
     pub(crate) rtts: Vec<(Dur, u16)>,
 }
@@ -50,6 +56,7 @@ impl Recorder {
             lives: Sorter::new(dir),
             counts: Sorter::new(dir),
             jobs: Vec::new(),
+            works: Vec::new(),
             rtts: Vec::new(),
             from,
             to,
@@ -70,7 +77,8 @@ impl Recorder {
         }
         let rows = counted(self.rows.sort()?, &self.counts.sort()?)?;
         let rtts = with_tables(self.rtts, &rows)?;
-        Ok(Recorded { rows, lives: self.lives.sort()?, jobs: self.jobs, rtts })
+        let (jobs, works) = (self.jobs, self.works);
+        Ok(Recorded { rows, lives: self.lives.sort()?, jobs, works, rtts })
     }
 
     /// Whether what began at `start` is measured.
@@ -264,7 +272,12 @@ impl Observer for Recorder {
     }
 
     fn job(&mut self, record: &JobRecord) {
-        let Job { tag, completed, start, end, bytes, received, parts, in_time } = record.job;
+        let Job { tag, completed, start, end, bytes, received, parts, in_time, work } = record.job;
+        if let Some(work) = work {
+            let (host, table) = (record.host, tag);
+            self.works.push(Worked { host, table, start, end, completed, bytes, work });
+            return;
+        }
         let measured = self.measures(start);
         self.jobs.push(JobRow {
             host: record.host.0,

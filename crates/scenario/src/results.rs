@@ -6,9 +6,9 @@ use std::path::Path;
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, PauseStats, Sample, Tier, Topology};
 use metrics::{
-    FileError, FlowFold, FlowRow, FlowStats, JobRow, LifeStats, LinkRow, Packets, Pfc, Phase,
-    PhaseFold, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, SharedBuffer, Sorted,
-    Summary, Timeouts, TrafficStats, Window,
+    CollectiveRow, FileError, FlowFold, FlowRow, FlowStats, JobRow, LifeStats, LinkRow, Packets,
+    Pfc, Phase, PhaseFold, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, SharedBuffer,
+    Sorted, StepRow, Summary, Timeouts, TrafficStats, Window,
 };
 use queues::SharedBufferStats;
 use units::{Dur, HostId, Rate, Time};
@@ -17,6 +17,7 @@ use crate::Scenario;
 use crate::packet_latency::Latencies;
 use crate::record::Recorded;
 use crate::run::{Ran, why_it_ended};
+use crate::steps;
 use crate::warnings::{self, Seen};
 
 /// Everything that a run leaves, except traces.
@@ -28,6 +29,10 @@ pub struct Results {
     pub flows: Vec<FlowRow>,
     /// `jobs.parquet`, in the order of time and host.
     pub jobs: Vec<JobRow>,
+    /// `steps.parquet`, by traffic table, step and rank.
+    pub steps: Vec<StepRow>,
+    /// `collectives.parquet`, by traffic table, collective and rank.
+    pub collectives: Vec<CollectiveRow>,
     /// `series.parquet`.
     pub series: Series,
     /// `links.parquet`, in the order of the topology's links.
@@ -45,9 +50,22 @@ impl Results {
     /// Work out the results of `scenario` from what its simulation left.
     pub(crate) fn of(scenario: &Scenario, ran: Ran) -> Result<Self, FileError> {
         let Evaluated { summary, series, links, window } = Evaluated::of(scenario, &ran, None)?;
-        let Recorded { rows, jobs, rtts, .. } = ran.recorded;
+        let Recorded { rows, jobs, works, rtts, .. } = ran.recorded;
+        let steps = steps::step_rows(&works);
+        let collectives = steps::collective_rows(scenario, &works);
         let (flows, latencies) = (rows.into_vec()?, ran.latencies);
-        Ok(Self { summary, flows, jobs, series, links, window, latencies, rtts })
+        Ok(Self {
+            summary,
+            flows,
+            jobs,
+            steps,
+            collectives,
+            series,
+            links,
+            window,
+            latencies,
+            rtts,
+        })
     }
 }
 
@@ -67,7 +85,7 @@ impl Evaluated {
         dir: Option<&Path>,
     ) -> Result<Self, FileError> {
         let Ran { outcome, recorded, latencies, wall_s, violation, .. } = ran;
-        let Recorded { rows, lives, jobs, rtts } = recorded;
+        let Recorded { rows, lives, jobs, works, rtts } = recorded;
         let topology = &scenario.topology;
         let window = window(scenario, outcome, rows)?;
         let folded = OfMessages::fold(scenario, outcome, recorded, window, dir)?;
@@ -75,6 +93,7 @@ impl Evaluated {
             warnings::of(scenario, outcome, (&folded.seen, jobs), window, folded.said);
         warnings.extend(violation.as_ref().map(why_it_ended));
         warnings.extend(ran.warnings.iter().cloned());
+        warnings.extend(steps::warnings(scenario, works));
         let summary = Summary {
             schema: RESULT_SCHEMA,
             scenario: scenario.name.clone(),
@@ -89,6 +108,7 @@ impl Evaluated {
             traffic: folded.by_table,
             rtt_us: rtts.iter().map(|(rtt, _)| rtt.as_us_f64()).collect(),
             jobs: metrics::fold_jobs(jobs.iter()),
+            steps: steps::fold(scenario, steps::step_rows(works).iter()),
             packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
             life_us: LifeStats::of(lives)?,
             delivered_twice: outcome.counters.stat(Stat::DeliveredTwice),
@@ -145,6 +165,7 @@ impl OfMessages {
         let rate = |host| scenario.topology.receive_rate(HostId(host));
         let (stats, said) = all.finish(rate)?;
         let mut by_table = BTreeMap::new();
+        let steps = steps::step_rows(&recorded.works);
         for (table, named) in (0..).zip(tables) {
             let Some((name, fold)) = named else { continue };
             // Without utilization, so that no rate is needed.
@@ -152,7 +173,10 @@ impl OfMessages {
             let jobs = recorded.jobs.iter().filter(|job| job.traffic == table);
             let rtts = recorded.rtts.iter().filter(|(_, of)| *of == table);
             let rtts = rtts.map(|(rtt, _)| rtt.as_us_f64()).collect();
-            by_table.insert(name, TrafficStats::new(&stats, metrics::fold_jobs(jobs), rtts));
+            let (jobs, of) =
+                (metrics::fold_jobs(jobs), steps.iter().filter(|s| s.traffic == table));
+            let steps = steps::fold(scenario, of);
+            by_table.insert(name, TrafficStats::new(&stats, jobs, steps, rtts));
         }
         Ok(Self { stats, said, seen, by_table, phases: phases.finish()? })
     }

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
+use crate::steps;
 use crate::trace::{Trace, Traced, Tracer};
 
 /// Version of the engine: results of equal versions have equal digests. 10: the
@@ -132,7 +133,7 @@ pub fn simulate(
 ) -> Result<Simulated, Error> {
     let Ran { outcome, recorded, latencies, wall_s, violation, .. } =
         unviolated(scenario, options, progress)?;
-    let Recorded { rows, lives, jobs, rtts } = recorded;
+    let Recorded { rows, lives, jobs, rtts, .. } = recorded;
     let flows = rows.into_vec().map_err(|e| unwritable(&e))?;
     let lives = lives.into_vec().map_err(|e| unwritable(&e))?;
     Ok(Simulated { outcome, flows, lives, jobs, rtts, latencies, wall_s, violation })
@@ -224,7 +225,8 @@ pub(crate) fn follow(
 }
 
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
-/// for, `flows.parquet`, `jobs.parquet` if there are jobs, `series.parquet`, `links.parquet`,
+/// for, `flows.parquet`, `jobs.parquet` if there are jobs, `steps.parquet` and
+/// `collectives.parquet` if there are training jobs, `series.parquet`, `links.parquet`,
 /// `packet_latency.parquet` and `life.parquet` if the scenario asks for them, `summary.json`,
 /// `manifest.json`. Of many messages only some are in memory at once.
 ///
@@ -429,6 +431,12 @@ pub(crate) fn write(
     metrics::write_flows(out.file("flows.parquet")?, &ran.recorded.rows)?;
     if !ran.recorded.jobs.is_empty() {
         metrics::write_jobs(out.file("jobs.parquet")?, &ran.recorded.jobs)?;
+    }
+    let works = &ran.recorded.works;
+    if !works.is_empty() {
+        metrics::write_steps(out.file("steps.parquet")?, &steps::step_rows(works))?;
+        let rows = steps::collective_rows(scenario, works).into_iter();
+        metrics::write_collectives(out.file("collectives.parquet")?, rows)?;
     }
     if scenario.measure.life && !ran.recorded.lives.is_empty() {
         metrics::write_lives(out.file("life.parquet")?, &ran.recorded.lives)?;

@@ -174,6 +174,13 @@ impl Scenario {
         &self.traffic.names
     }
 
+    /// Payload that all training jobs send over the network, bytes.
+    #[must_use]
+    pub fn job_bytes(&self) -> u64 {
+        let jobs = self.traffic.tables.iter().filter_map(|part| part.job.as_deref());
+        jobs.flat_map(ai::Job::volumes).map(|(_, _, volume)| volume.bytes).sum()
+    }
+
     /// The share of a run that is done: of the window's time, or of the messages.
     #[must_use]
     pub fn done(&self, progress: &fabric::Progress) -> f64 {

@@ -5,6 +5,8 @@ mod barrier;
 mod ends;
 mod file;
 mod flows;
+mod job;
+mod job_trace;
 mod loops;
 mod pairs;
 mod partition_aggregate;
@@ -36,6 +38,7 @@ use barrier::{BARRIER, Cap, barrier};
 use ends::{INCAST, SENDERS, SOURCES, TO};
 use file::{FILE, file};
 use flows::{ALL_TO_ALL, FLOW, FLOWS, RANDOM, all_to_all, flow, incast, permutation, random};
+use job::{JOB, job};
 use loops::{CLOSED_LOOP, Matrix, POISSON, closed_loop, poisson};
 use pairs::PAIRS;
 use partition_aggregate::{QUERIES, partition_aggregate};
@@ -85,6 +88,8 @@ pub(crate) struct Part {
     longest: Vec<(u64, [&'static str; 3])>,
     /// The pairs of a permutation, for tables after it.
     share: Option<Share>,
+    /// The training job that it is, if it is one.
+    pub(crate) job: Option<Arc<ai::Job>>,
     /// Its applications, each with its host, one of so many.
     apps: MakeApps,
     /// Adds what it asks of the fabric.
@@ -166,6 +171,8 @@ traffic! {
         "queries over a tree of hosts, with deadlines: late answers are dropped";
     "rpc", rpc, [SOURCES, SENDERS, TO, RPC, COMPUTE, CHANNEL, SPAN, PRIORITY],
         "calls in a closed or open loop: a request, a computation, a response";
+    "job", job, [JOB, CHANNEL, PRIORITY],
+        "a training job: ranks compute, and meet in collectives and messages";
     "file", file, [FILE], "a connection matrix of htsim (.cm) or a list of messages (.csv)";
 }
 
@@ -249,6 +256,7 @@ pub(crate) struct Written {
     draw_server: Draws,
     file: PathBuf,
     start_unit: StartUnit,
+    job: job::Keys,
 }
 
 keys! { "traffic" ANY: Written {
@@ -535,6 +543,7 @@ impl Part {
             capped: false,
             longest: Vec::new(),
             share: None,
+            job: None,
             apps,
             ask,
         }

@@ -9,6 +9,7 @@
 //! - [`Poisson`], [`ClosedLoop`], [`Barrier`], [`PartitionAggregate`], [`Rpc`], [`Quiet`]: the
 //!   other applications; [`Stop`] ends one.
 //! - [`read_topo`]: htsim's description of a fat-tree.
+//! - [`text`], [`rows`]: what readers of text and of CSV share, also those of other crates.
 //!
 //! Deliberately absent: transports, fabrics, files (readers take text), clocks.
 
@@ -20,9 +21,10 @@ mod hosts;
 pub mod matrix;
 mod messages;
 mod plan;
+pub mod rows;
 mod share;
 mod sizes;
-mod text;
+pub mod text;
 mod topo;
 
 pub use apps::{

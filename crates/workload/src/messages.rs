@@ -13,7 +13,8 @@ use endpoint::UNBOUNDED;
 use units::{Bytes, HostId, Time, UnitError};
 
 use crate::plan::{Flow, Plan};
-use crate::text::{Parsed, Place, Source, TextError, Word, one_of, to_u32};
+use crate::rows::{Row, Rows};
+use crate::text::{Parsed, Place, Source, TextError, Word, one_of};
 
 /// A list of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,33 +87,18 @@ pub fn read_messages(
     on_progress: &dyn Fn(f64),
 ) -> Result<Messages, TextError> {
     let source = Source::new(text, name);
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .comment(Some(b'#'))
-        .from_reader(source.text.as_bytes());
-    let mut rows = reader.records();
-    let mut place = Begin { at: 0, line: 1 };
-    let mut next = || {
-        let record = rows.next().transpose().map_err(|error| {
-            let hint = "write rows such as \"10us,0,5,135000B\"";
-            source.missing(source.end(), format!("not CSV: {error}"), hint)
-        })?;
-        Ok::<_, TextError>(record.map(|record| {
-            place = place.of_next(source.text, &record);
-            Row { source: &source, record, begin: place }
-        }))
-    };
-    let Some(header) = next()? else {
+    let mut rows = Rows::new(source);
+    let Some(header) = rows.next().transpose()? else {
         let hint = format!("start with the line \"{}\"", COLUMNS.join(","));
         return Err(source.missing(source.end(), "no header", hint));
     };
     let columns = columns(&source, &header)?;
     let mut list = Vec::new();
-    while let Some(row) = next()? {
-        list.push(message(&row, &columns, header.record.len())?);
+    for row in rows {
+        let row = row?;
+        list.push(message(&source, &row, &columns, header.len())?);
         if list.len().is_multiple_of(ROWS_BETWEEN) {
-            on_progress(row.begin.at as f64 / source.text.len() as f64);
+            on_progress(row.offset() as f64 / source.text.len() as f64);
         }
     }
     if list.is_empty() {
@@ -127,7 +113,7 @@ type Columns = [Option<usize>; COLUMNS.len()];
 
 fn columns(source: &Source<'_>, header: &Row<'_>) -> Parsed<Columns> {
     let mut columns = Columns::default();
-    for at in 0..header.record.len() {
+    for at in 0..header.len() {
         let word = header.word(at);
         let Some(index) = COLUMNS.iter().position(|name| *name == word.text) else {
             return Err(source.wrong(word, "unknown column", one_of(word.text, &COLUMNS)));
@@ -141,17 +127,16 @@ fn columns(source: &Source<'_>, header: &Row<'_>) -> Parsed<Columns> {
         None => Ok(columns),
         Some((name, _)) => {
             let hint = format!("start with the line \"{}\"", COLUMNS.join(","));
-            let word = header.word(header.record.len());
+            let word = header.word(header.len());
             Err(source.missing(word.at, format!("the column {name} is missing"), hint))
         }
     }
 }
 
-fn message(row: &Row<'_>, columns: &Columns, width: usize) -> Parsed<Message> {
-    let source = row.source;
-    if row.record.len() != width {
-        let message = format!("the row has {} fields, the header {width}", row.record.len());
-        let word = row.word(width.min(row.record.len()));
+fn message(source: &Source<'_>, row: &Row<'_>, columns: &Columns, width: usize) -> Parsed<Message> {
+    if row.len() != width {
+        let message = format!("the row has {} fields, the header {width}", row.len());
+        let word = row.word(width.min(row.len()));
         return Err(source.wrong(word, message, "give every column a value"));
     }
     let [start, src, dst, size, prio] = columns.map(|at| row.word(at.unwrap_or(width)));
@@ -195,89 +180,6 @@ where
     word.text.parse().map_err(|error: UnitError| {
         source.wrong(word, error.to_string(), "times look like \"10us\", sizes like \"135000B\"")
     })
-}
-
-/// Where a row begins: its first byte, and the line of that, from 1.
-#[derive(Clone, Copy)]
-struct Begin {
-    at: usize,
-    line: u32,
-}
-
-impl Begin {
-    /// That of `record`, which comes after this one. The CSV library knows the byte, but does not
-    /// count the empty lines and comments before the row. Lines are counted from row to row, so
-    /// that reading takes a time in proportion to the file.
-    fn of_next(self, text: &str, record: &csv::StringRecord) -> Self {
-        let start = record.position().map_or(0, csv::Position::byte) as usize;
-        let mut at = start.min(text.len());
-        while let Some(rest) = text.get(at..) {
-            at += match rest.chars().next() {
-                Some('\r' | '\n') => 1,
-                Some('#') => rest.find('\n').unwrap_or(rest.len()),
-                _ => break,
-            };
-        }
-        let between = text.get(self.at..at).unwrap_or("");
-        Self { at, line: self.line.saturating_add(newlines(between)) }
-    }
-}
-
-fn newlines(text: &str) -> u32 {
-    to_u32(text.matches('\n').count())
-}
-
-/// A row of the file, to find its fields in the text.
-struct Row<'a> {
-    source: &'a Source<'a>,
-    record: csv::StringRecord,
-    begin: Begin,
-}
-
-impl<'a> Row<'a> {
-    /// Field `index` without blanks around it; an empty one at the end of the row if there is none.
-    fn word(&self, index: usize) -> Word<'_> {
-        let text = self.record.get(index).unwrap_or("").trim();
-        let row = self.text();
-        let mut at = self.field(index);
-        if !text.is_empty() {
-            let rest = row.get(at..).unwrap_or("");
-            at += rest.len() - rest.trim_start_matches([' ', '\t', '"']).len();
-        }
-        Word { text, at: self.place(at) }
-    }
-
-    /// The file from this row on.
-    fn text(&self) -> &'a str {
-        self.source.text.get(self.begin.at..).unwrap_or("")
-    }
-
-    /// The byte of [`Row::text`] at which field `index` begins; the end of the row if there is
-    /// none. Quotes count only where a field begins with one (RFC 4180).
-    fn field(&self, index: usize) -> usize {
-        let row = self.text();
-        let (mut field, mut inside, mut quoted, mut first) = (0, false, false, true);
-        for (offset, c) in row.char_indices() {
-            if field == index || (c == '\n' && !inside) {
-                return offset;
-            }
-            quoted = if first { c == '"' } else { quoted };
-            inside ^= quoted && c == '"';
-            first = c == ',' && !inside;
-            field += usize::from(first);
-        }
-        row.len()
-    }
-
-    /// Line and column of byte `at` of [`Row::text`].
-    fn place(&self, at: usize) -> Place {
-        let before = self.text().get(..at).unwrap_or(self.text());
-        let line = before.rsplit('\n').next().unwrap_or("");
-        Place {
-            line: self.begin.line.saturating_add(newlines(before)),
-            column: to_u32(line.trim_end_matches('\r').chars().count()).saturating_add(1),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Located errors, and the few things that every text reader here shares: lines, words, numbers.
+//! Located errors, and the few things that every reader of text shares: lines, words, numbers.
 
 use std::fmt;
 
 /// What a text says, or what is wrong with it.
-pub(crate) type Parsed<T> = Result<T, TextError>;
+pub type Parsed<T> = Result<T, TextError>;
 
-/// What is wrong with a text file, and where. Every reader of this crate reports this one type.
+/// What is wrong with a text file, and where. Every reader of text reports this one type.
 ///
 /// `Display` gives `file:line:column: message`, the offending text and the hint; a front end that
 /// can draw the line has all the parts.
@@ -39,43 +39,57 @@ impl fmt::Display for TextError {
 
 /// A position in a file: line and column from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) line: u32,
-    pub(crate) column: u32,
+pub struct Place {
+    /// The line.
+    pub line: u32,
+    /// The column, in characters.
+    pub column: u32,
 }
 
 /// A word of a file and where it stands. A missing word is empty and stands where it should.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) at: Place,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// The word.
+    pub text: &'a str,
+    /// Where it begins.
+    pub at: Place,
 }
 
 /// A file being read: its name, for errors, and its text without a byte order mark.
-#[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
     pub(crate) name: &'a str,
     pub(crate) text: &'a str,
 }
 
 /// One line, cut into words. Never empty.
-pub(crate) struct Line<'a> {
+#[derive(Clone, Debug)]
+pub struct Line<'a> {
     pub(crate) words: Vec<Word<'a>>,
     end: Place,
 }
 
 /// Saturating, because a file may be longer than anybody wants to read.
-pub(crate) fn to_u32(n: usize) -> u32 {
+#[must_use]
+pub fn to_u32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(text: &'a str, name: &'a str) -> Self {
+    /// The file `name` with this text.
+    #[must_use]
+    pub fn new(text: &'a str, name: &'a str) -> Self {
         Self { name, text: text.strip_prefix('\u{feff}').unwrap_or(text) }
     }
 
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
     /// The lines that hold something, comments (`#` in front) left out.
-    pub(crate) fn lines(&self, separator: fn(char) -> bool) -> impl Iterator<Item = Line<'a>> {
+    pub fn lines(&self, separator: fn(char) -> bool) -> impl Iterator<Item = Line<'a>> {
         self.text.lines().enumerate().filter_map(move |(index, text)| {
             let line = Line::cut(text, to_u32(index).saturating_add(1), separator);
             line.filter(|line| !line.first().text.starts_with('#'))
@@ -83,7 +97,8 @@ impl<'a> Source<'a> {
     }
 
     /// Where the text ends: the place of what is missing from a file cut short.
-    pub(crate) fn end(&self) -> Place {
+    #[must_use]
+    pub fn end(&self) -> Place {
         let last = self.text.lines().last().unwrap_or("");
         Place {
             line: to_u32(self.text.lines().count()).max(1),
@@ -91,8 +106,20 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Line and column of byte `offset`. For errors only: it counts lines from the first one on.
+    #[must_use]
+    pub fn place(&self, offset: usize) -> Place {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line = before.rsplit('\n').next().unwrap_or("");
+        Place {
+            line: to_u32(before.matches('\n').count()).saturating_add(1),
+            column: to_u32(line.chars().count()).saturating_add(1),
+        }
+    }
+
     /// An error about `word`.
-    pub(crate) fn wrong(
+    #[must_use]
+    pub fn wrong(
         &self,
         word: Word<'_>,
         message: impl Into<String>,
@@ -110,7 +137,8 @@ impl<'a> Source<'a> {
     }
 
     /// An error about something that is not there.
-    pub(crate) fn missing(
+    #[must_use]
+    pub fn missing(
         &self,
         at: Place,
         message: impl Into<String>,
@@ -120,7 +148,10 @@ impl<'a> Source<'a> {
     }
 
     /// `word` as a whole number of at most `max`; `what` names it in errors.
-    pub(crate) fn whole(&self, word: Word<'_>, what: &str, max: u64) -> Parsed<u64> {
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn whole(&self, word: Word<'_>, what: &str, max: u64) -> Parsed<u64> {
         let hint = format!("write {what} as a whole number from 0 to {max}");
         if word.text.is_empty() {
             return Err(self.wrong(word, format!("{what} is missing"), hint));
@@ -131,19 +162,22 @@ impl<'a> Source<'a> {
         if !word.text.bytes().all(|b| b.is_ascii_digit()) {
             return Err(self.wrong(word, format!("{what} is not a whole number"), hint));
         }
-        match word.text.parse::<u64>() {
-            Ok(n) if n <= max => Ok(n),
-            _ => Err(self.wrong(word, format!("{what} is too large"), hint)),
-        }
+        number(word.text, max).ok_or_else(|| self.wrong(word, format!("{what} is too large"), hint))
     }
 
     /// `word` as a whole number that fits 32 bits.
-    pub(crate) fn whole_u32(&self, word: Word<'_>, what: &str) -> Parsed<u32> {
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn whole_u32(&self, word: Word<'_>, what: &str) -> Parsed<u32> {
         self.whole(word, what, u64::from(u32::MAX)).map(|n| n as u32)
     }
 
     /// `word` as a 32-bit number from 1.
-    pub(crate) fn positive_u32(&self, word: Word<'_>, what: &str) -> Parsed<u32> {
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn positive_u32(&self, word: Word<'_>, what: &str) -> Parsed<u32> {
         match self.whole_u32(word, what)? {
             0 => Err(self.wrong(word, format!("{what} is zero"), format!("{what} starts at 1"))),
             n => Ok(n),
@@ -165,18 +199,36 @@ impl<'a> Line<'a> {
         (!words.is_empty()).then_some(Self { words, end: Place { line, column } })
     }
 
-    pub(crate) fn first(&self) -> Word<'a> {
+    /// The first word.
+    #[must_use]
+    pub fn first(&self) -> Word<'a> {
         self.word(0)
     }
 
+    /// All of them.
+    #[must_use]
+    pub fn words(&self) -> &[Word<'a>] {
+        &self.words
+    }
+
     /// Word `index`, or an empty one at the end of the line.
-    pub(crate) fn word(&self, index: usize) -> Word<'a> {
+    #[must_use]
+    pub fn word(&self, index: usize) -> Word<'a> {
         self.words.get(index).copied().unwrap_or(Word { text: "", at: self.end })
     }
 }
 
+/// `text` as a whole number of at most `max`, if it is one. [`Source::whole`] says what is wrong
+/// with others, but wants to know where they stand.
+#[must_use]
+pub fn number(text: &str, max: u64) -> Option<u64> {
+    let is_number = text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|&n| is_number && n <= max)
+}
+
 /// A hint for a word that is none of `known`: the nearest one, and all of them.
-pub(crate) fn one_of(word: &str, known: &[&str]) -> String {
+#[must_use]
+pub fn one_of(word: &str, known: &[&str]) -> String {
     let word = word.to_lowercase();
     let distance = |name: &str| strsim::damerau_levenshtein(&word, &name.to_lowercase());
     let nearest = known.iter().map(|name| (distance(name), *name)).min();
@@ -210,6 +262,7 @@ mod tests {
         let ten = lines[0].word(1);
         assert_eq!((ten.text, ten.at), ("10", Place { line: 3, column: 5 }));
         assert_eq!(lines[0].word(2).at.line, 3, "a missing word stands at the end of its line");
+        assert_eq!(source.place(source.text.find("10").expect("there")), ten.at);
         let error = source.wrong(ten, "too small", "write 11");
         assert_eq!(error.to_string(), "x:3:5: too small: \"10\"\n  hint: write 11");
     }

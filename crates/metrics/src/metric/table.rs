@@ -126,6 +126,15 @@ pub(super) const ENTRIES: &[Entry] = &[
         "the same share of the time of all jobs together: long ones count for more"),
     several(("jobs.quality", SPREAD), "answers within deadline", Share, (&["mean"], IfThere),
         "the share of a job's results that came in time; 1 for a block of a `barrier` or a call"),
+    one("steps.completed", "steps completed", Plain, IfNotZero,
+        "steps of training jobs (`kind = \"job\"`) that all ranks have completed; whole run, as is \
+         all below of steps"),
+    one("steps.unfinished", "steps unfinished", Plain, IfNotZero,
+        "steps that had begun at some rank and were not completed at all when the run ended"),
+    several(("steps.time_us", SPREAD), "step time", Us, (&["p50", "max"], IfThere),
+        "from the start of a step's first rank to the end of its last one"),
+    several(("steps.exposed_us", SPREAD), "exposed communication", Us, (&["p50", "max"], IfThere),
+        "how much of a step a rank did not compute, the mean over its ranks"),
     one("packets.data_sent", "data packets sent", Plain, Always,
         "with payload, sent by hosts, retransmissions included; whole run, as are all counts of \
          packets"),

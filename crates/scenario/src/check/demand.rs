@@ -239,6 +239,8 @@ pub(crate) struct Demand {
     framing: Framing,
     /// How many messages are listed one by one.
     pub(crate) listed: u64,
+    /// How many of them each wait for another one of the list.
+    pub(crate) in_turn: u64,
     /// When the last of them starts.
     pub(crate) last_start: Time,
     /// Until when loops go on, of those that end.
@@ -264,6 +266,7 @@ impl Demand {
             loops: Vec::new(),
             framing: Framing { payload: 1, overhead: 0 },
             listed: 0,
+            in_turn: 0,
             last_start: Time::ZERO,
             loops_until: Time::ZERO,
             messages_per_s: 0.0,

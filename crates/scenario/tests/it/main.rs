@@ -22,6 +22,7 @@ mod homa_tr;
 mod host_queue;
 mod htsim;
 mod incast_invariants;
+mod job;
 mod life;
 mod longest;
 mod lossless;

@@ -220,6 +220,7 @@ impl Block {
             received: cx.received - self.received_before,
             parts: parts as u64,
             in_time: (parts - self.missing.len()) as u64,
+            work: None,
         }
     }
 }

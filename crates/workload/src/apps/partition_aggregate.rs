@@ -371,6 +371,7 @@ impl PartitionAggregate {
             received: cx.received - gather.received_before,
             parts: self.spec.results(),
             in_time: gather.results,
+            work: None,
         });
         if let Arrivals::Closed(_) = self.spec.arrivals {
             self.pause(cx, cx.now);

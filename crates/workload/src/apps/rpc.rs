@@ -245,6 +245,7 @@ impl Rpc {
             received: cx.received - call.received_before,
             parts: 1,
             in_time: u64::from(response.is_some()),
+            work: None,
         });
         if response.is_some() && matches!(self.spec.arrivals, Arrivals::Closed(_)) {
             self.pause(cx, call.slot, cx.now);

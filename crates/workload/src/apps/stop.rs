@@ -63,6 +63,10 @@ impl App for Stop {
         }
     }
 
+    fn on_end(&mut self, cx: &mut AppCx<'_>) {
+        self.app.on_end(cx);
+    }
+
     /// Until it is over it may, or its own timer comes.
     fn more_to_come(&self) -> bool {
         self.app.more_to_come() || !self.under_way.is_empty()

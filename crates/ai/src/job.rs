@@ -1,0 +1,224 @@
+//! [`Job`]: a graph of tasks on hosts, and how its collectives and messages are carried.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+use units::{Dur, HostId, Rate, Time};
+
+use crate::collective::nccl::{self, Shape};
+use crate::collective::{Algorithm, Cut, Member, Moves, Unsuited};
+use crate::graph::{GroupId, Instance, InstanceId, Op, Rank, TaskGraph};
+use crate::placement::Placement;
+use crate::player::{Player, token};
+
+/// How the algorithm of a collective is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Choice {
+    /// Always this one, as far as the operation has it.
+    Fixed(Algorithm),
+    /// As NCCL's model says ([`nccl`]), for hosts whose links carry so much.
+    Nccl(Rate),
+}
+
+/// What connects the ranks of a host: a switch with a port for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScaleUp {
+    /// The rate of each port, in each direction.
+    pub rate: Rate,
+    /// From one port to another.
+    pub latency: Dur,
+}
+
+/// Work that takes longer than it should.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Straggler {
+    /// The share of compute tasks that do, drawn for each.
+    pub share: f64,
+    /// How many times longer, beyond once: 0.5 makes 3 of 2.
+    pub excess: f64,
+}
+
+/// How a job is carried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// When it begins.
+    pub start: Time,
+    /// The algorithm of its collectives.
+    pub choice: Choice,
+    /// How they are cut into messages.
+    pub cut: Cut,
+    /// Between ranks of a host.
+    pub scale_up: ScaleUp,
+    /// Work that takes longer.
+    pub straggler: Straggler,
+    /// The [channel](endpoint::Msg::channel) of its messages; those of a collective's n-th channel
+    /// have this less n times 65536. 0: none.
+    pub channel: u32,
+    /// See [`endpoint::Msg::prio`].
+    pub prio: u8,
+}
+
+/// Why a job cannot be played.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    /// Another number of ranks is placed than the graph has.
+    #[error("{placed} ranks are placed, and the job has {ranks}")]
+    Placed {
+        /// Placed.
+        placed: u32,
+        /// Of the graph.
+        ranks: u32,
+    },
+    /// A collective whose algorithm does not suit its group.
+    #[error("the {op} number {number} of the job: {why}")]
+    Unsuited {
+        /// What it does.
+        op: &'static str,
+        /// Which of the job's collectives, from 0.
+        number: u32,
+        /// Why not.
+        why: Unsuited,
+    },
+    /// More collectives than messages can name.
+    #[error("{0} collectives; a job can have {max}", max = token::INSTANCES_MAX)]
+    TooMany(u32),
+}
+
+/// A job, ready to be played.
+#[derive(Debug)]
+pub struct Job {
+    graph: TaskGraph,
+    placement: Placement,
+    config: Config,
+    groups: Vec<Group>,
+    /// By step: how many ranks have tasks of it.
+    steps: Vec<u32>,
+    /// The place of each host among those of the placement.
+    indices: HashMap<HostId, u32, FxBuildHasher>,
+}
+
+/// What all need to know of a group.
+#[derive(Debug)]
+struct Group {
+    /// The place of each rank among its members.
+    places: HashMap<Rank, u32, FxBuildHasher>,
+    /// By member: its host, as the placement numbers it.
+    hosts: Vec<u32>,
+    shape: (u32, u32),
+}
+
+impl Job {
+    /// `graph` on the hosts of `placement`.
+    ///
+    /// # Errors
+    /// A placement of other ranks, or a collective that its algorithm does not suit.
+    pub fn new(graph: TaskGraph, placement: Placement, config: Config) -> Result<Self, JobError> {
+        let (placed, ranks) = (placement.len(), graph.ranks());
+        if placed != ranks {
+            return Err(JobError::Placed { placed, ranks });
+        }
+        if graph.instances() > token::INSTANCES_MAX {
+            return Err(JobError::TooMany(graph.instances()));
+        }
+        let group = |members: &[Rank]| {
+            let hosts: Vec<u32> = members.iter().map(|&rank| placement.seat(rank).0).collect();
+            let mut distinct = hosts.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let shape = (members.len() as u32, distinct.len() as u32);
+            Group { places: members.iter().copied().zip(0..).collect(), hosts, shape }
+        };
+        let groups = graph.groups().map(group).collect();
+        let indices = placement.hosts().iter().copied().zip(0..).collect();
+        let steps = ranks_of_steps(&graph);
+        let job = Self { graph, placement, config, groups, steps, indices };
+        for number in 0..job.graph.instances() {
+            let instance = job.graph.instance(InstanceId(number));
+            let op = instance.op.name();
+            job.moves(instance, 0).map_err(|why| JobError::Unsuited { op, number, why })?;
+        }
+        Ok(job)
+    }
+
+    /// Its tasks.
+    #[must_use]
+    pub fn graph(&self) -> &TaskGraph {
+        &self.graph
+    }
+
+    /// Where its ranks are.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// How it is carried.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The application of each of its hosts.
+    #[must_use]
+    pub fn players(self: &std::sync::Arc<Self>) -> Vec<(HostId, Player)> {
+        let player = |(index, &host)| (host, Player::new(std::sync::Arc::clone(self), index));
+        (0..).zip(self.placement.hosts()).map(player).collect()
+    }
+
+    /// The algorithm of a collective.
+    #[must_use]
+    pub fn algorithm(&self, Instance { group, op, bytes }: Instance) -> Algorithm {
+        let rate = match self.config.choice {
+            Choice::Fixed(algorithm) => return algorithm,
+            Choice::Nccl(rate) => rate,
+        };
+        let (ranks, hosts) = self.shape(group);
+        let rate = if hosts == 1 { self.config.scale_up.rate } else { rate };
+        nccl::choose(op, Shape { ranks, hosts, bus: rate.as_gbps_f64() / 8.0 }, bytes)
+    }
+
+    /// How many ranks `group` has, and how many hosts.
+    pub(crate) fn shape(&self, group: GroupId) -> (u32, u32) {
+        self.groups[group.index()].shape
+    }
+
+    /// How many ranks have tasks of `step`.
+    #[must_use]
+    pub fn ranks_of_step(&self, step: u32) -> u32 {
+        self.steps.get(step as usize).copied().unwrap_or(0)
+    }
+
+    /// What member `me` does for a collective.
+    pub(crate) fn moves(&self, instance: Instance, me: u32) -> Result<Moves, Unsuited> {
+        let Instance { group, op, bytes } = instance;
+        let root = match op {
+            Op::Broadcast { root } => self.place(group, root),
+            _ => 0,
+        };
+        let hosts = &self.groups[group.index()].hosts;
+        let member = Member { me: me as usize, hosts, cut: self.config.cut };
+        member.moves(self.algorithm(instance), op, root as usize, bytes)
+    }
+
+    /// The rank on seat `seat` of `host`.
+    pub(crate) fn rank_on(&self, host: HostId, seat: u8) -> Option<Rank> {
+        let index = *self.indices.get(&host)?;
+        self.placement.ranks_of(index).get(usize::from(seat)).copied()
+    }
+
+    /// The place of `rank`, a member, in `group`.
+    pub(crate) fn place(&self, group: GroupId, rank: Rank) -> u32 {
+        self.groups[group.index()].places.get(&rank).copied().unwrap_or(0)
+    }
+}
+
+/// By step: how many ranks have tasks of it.
+fn ranks_of_steps(graph: &TaskGraph) -> Vec<u32> {
+    let mut steps = vec![0; graph.steps() as usize];
+    for rank in (0..graph.ranks()).map(Rank) {
+        let mut seen: Vec<u32> = graph.tasks(rank).iter().map(|task| task.step).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen.into_iter().for_each(|step| steps[step as usize] += 1);
+    }
+    steps
+}

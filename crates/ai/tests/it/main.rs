@@ -1,0 +1,5 @@
+//! Readers on whole files, and on malformed ones.
+
+mod damage;
+mod examples;
+mod hostile;

@@ -1,0 +1,383 @@
+//! Training jobs: against the closed forms of specs/ai-jobs.md#3, against the bisection, with
+//! faults, with threads, and what cannot be.
+
+use std::path::Path;
+
+use endpoint::{Draw, Purpose};
+use trimline_scenario::{Options, Results, Scenario, evaluate};
+use units::{Dur, Rate};
+
+/// All-reduces over a switch without contention, with the fewest bytes beside data.
+const IDLE: &str = r#"
+name = "idle"
+seed = 1
+[topology]
+kind = "star"
+hosts = 8
+link_rate = "100Gbps"
+link_delay = "1us"
+[host]
+clock_ppm = 0
+send_jitter = 0
+[queue]
+kind = "lossless"
+preset = "hpcc"
+[routing]
+mode = "single"
+[transport]
+kind = "rdma"
+rule = "none"
+preset = "roce"
+payload = "1000B"
+ack_bytes = "40B"
+[traffic]
+kind = "job"
+name = "job"
+collective = "all-reduce"
+size = "800kB"
+steps = 2
+ranks_per_host = 1
+placement = "packed"
+algorithm = "ring"
+connections = "persistent"
+"#;
+
+fn parse(text: &str, sets: &[String]) -> Result<Scenario, String> {
+    Scenario::parse("job.toml", text, Path::new(""), sets).map_err(|e| e.render(false))
+}
+
+fn run_with(text: &str, sets: &[&str], options: &Options) -> Results {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    let scenario = parse(text, &sets).unwrap_or_else(|e| panic!("{e}"));
+    evaluate(&scenario, options, &mut |_| ()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(text: &str, sets: &[&str]) -> Results {
+    run_with(text, sets, &Options::default())
+}
+
+/// How long collective `number` took, from its last rank's start, and its closed form.
+fn took(results: &Results, number: u32) -> (Dur, Option<Dur>) {
+    let rows = || results.collectives.iter().filter(|row| row.collective == number);
+    let end = rows().map(|row| row.end).max().unwrap();
+    let row = rows().next().unwrap();
+    (end.since(row.last_start), row.ideal)
+}
+
+/// A packet, and an acknowledgement, at the rate of links.
+const RATE: Rate = Rate(100_000_000_000);
+
+/// No sooner than the form, and later by no more than a packet for each of `rounds` and what the
+/// acknowledgements take that share the links: one of 40 B for each packet of 1000.
+fn check(sets: &[&str], rounds: u64, bytes: u64) {
+    let results = run(IDLE, sets);
+    assert_eq!(results.summary.steps.completed, 2, "{:?}", results.summary.warnings);
+    let packet = RATE.serialise(1_100);
+    let acks = RATE.serialise(bytes / 1_000 * 40 + 40);
+    for number in 0..2 {
+        let (took, ideal) = took(&results, number);
+        let (ideal, slack) = (ideal.unwrap(), packet * rounds + acks);
+        let late = took.0 as i64 - ideal.0 as i64;
+        assert!((0..=slack.0 as i64).contains(&late), "{sets:?}: {took} {ideal} {slack}");
+    }
+}
+
+#[test]
+fn a_ring_on_an_idle_fabric_takes_what_its_form_says() {
+    for n in [2_u64, 5, 8] {
+        let ranks = format!("traffic.0.ranks={n}");
+        let bytes = 800_000 * 2 * (n - 1) / n;
+        check(&[&ranks], 2 * (n - 1), bytes);
+        check(&[&ranks, "traffic.0.collective=all-gather"], n - 1, bytes / 2);
+        check(&[&ranks, "traffic.0.collective=reduce-scatter"], n - 1, bytes / 2);
+    }
+}
+
+#[test]
+fn the_others_on_an_idle_fabric_take_what_their_forms_say() {
+    let halving = "traffic.0.algorithm=halving-doubling";
+    check(&[halving], 6, 1_400_000);
+    check(&[halving, "traffic.0.collective=all-gather"], 3, 700_000);
+    // Each receives from all others at once, so what comes last is later by a packet of each.
+    check(&["traffic.0.collective=all-to-all"], 7, 700_000);
+}
+
+/// Four hosts on either side of one link: a quarter of what each sends to the others goes over it
+/// for each of them.
+#[test]
+fn an_all_to_all_is_bound_by_bisection() {
+    let sets = [
+        "topology={kind='leaf-spine', leaves=2, spines=1, hosts_per_leaf=4, link_rate='100Gbps', \
+         uplink_rate='100Gbps', link_delay='1us'}",
+        "routing.mode=ecmp",
+        "traffic.0.collective=all-to-all",
+    ];
+    let results = run(IDLE, &sets);
+    let least = RATE.serialise(16 * 100_000);
+    let (took, ideal) = took(&results, 0);
+    assert!(took > least && took.0 < least.0 * 13 / 10, "{took} {least}");
+    assert!(ideal.unwrap().0 * 2 < took.0, "hosts' links are not what holds it up");
+}
+
+/// A model with all kinds of parallelism, small.
+const MODEL: &str = r#"
+name = "model"
+seed = 3
+[topology]
+kind = "leaf-spine"
+leaves = 4
+spines = 2
+hosts_per_leaf = 2
+link_rate = "100Gbps"
+uplink_rate = "100Gbps"
+link_delay = "500ns"
+[queue]
+kind = "ndp"
+capacity = "8 packets"
+[routing]
+mode = "permute"
+[transport]
+kind = "ndp"
+preset = "paper"
+payload = "4096B"
+initial_window = 30
+[traffic]
+kind = "job"
+name = "train"
+ranks_per_host = 2
+placement = "packed"
+scale_up_rate = "900Gbps"
+scale_up_latency = "300ns"
+data_parallel = 4
+tensor_parallel = 2
+pipeline_parallel = 2
+expert_parallel = 2
+layers = 2
+microbatches = 3
+forward = "5us"
+backward = "10us"
+activations = "40kB"
+gradients = "200kB"
+dispatch = "60kB"
+overlap = true
+steps = 3
+algorithm = "ring"
+straggler_share = 0.1
+straggler_excess = 1.0
+connections = "persistent"
+"#;
+
+#[test]
+fn a_model_runs_alike_with_any_number_of_threads() {
+    let run =
+        |threads| run_with(MODEL, &[], &Options { threads: Some(threads), ..Options::default() });
+    let one = run(1);
+    assert_eq!((one.summary.steps.completed, one.steps.len()), (3, 48));
+    // Work of three microbatches and two layers, forward and back, and some of it longer.
+    let steps = one.summary.steps;
+    assert!(steps.time_us.min.unwrap() > 90.0 && steps.exposed_us.min.unwrap() > 0.0, "{steps:?}");
+    assert!(one.steps.iter().all(|row| row.computed >= Dur::from_us(90)));
+    let slow = one.steps.iter().filter(|row| row.computed > Dur::from_us(90)).count();
+    assert!((12..48).contains(&slow), "{slow} of 48 ranks' steps have a straggler");
+    let names: Vec<&str> = one.collectives.iter().filter_map(|row| row.name.as_deref()).collect();
+    for name in ["activations", "gradients", "experts"] {
+        assert!(names.contains(&name), "{name}");
+    }
+    for threads in [2, 8] {
+        let other = run(threads);
+        assert_eq!(other.summary.digest, one.summary.digest);
+        assert!(other.steps == one.steps && other.collectives == one.collectives);
+    }
+    assert_eq!(one.summary.traffic["train"].steps, steps);
+}
+
+#[test]
+fn overlapping_hides_communication() {
+    let exposed = |overlap| {
+        let sets = [&*format!("traffic.0.overlap={overlap}"), "traffic.0.straggler_share=0"];
+        let sets = [&sets[..], &["traffic.0.gradients=1MB"]].concat();
+        let text = MODEL.replace("straggler_excess = 1.0\n", "");
+        run(&text, &sets).summary.steps.exposed_us.p50.unwrap()
+    };
+    let (with, without) = (exposed(true), exposed(false));
+    assert!(with < without, "{with} {without}");
+}
+
+/// Drawn jobs over three transports, with a link that fails and comes back: each rank does each
+/// collective once, and each byte that the job sends is delivered once.
+#[test]
+fn drawn_jobs_with_faults_deliver_each_byte_once() {
+    const WHAT: Purpose = Purpose::new("test: drawn jobs");
+    let transports = [
+        "transport={kind='ndp', preset='paper', payload='4096B', initial_window=30, \
+         rto_initial='1ms', rto_min='1ms', rto_max='1ms'}",
+        "transport={kind='tcp', rule='newreno', preset='linux-datacenter', mss='1460B', \
+         recovery='newreno', ecn=false, rto_initial='2ms', rto_min='1ms'}",
+    ];
+    let ops = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"];
+    let algorithms = ["ring", "tree", "direct", "nccl"];
+    for case in 0..12_u64 {
+        let draw = Draw::new(case, WHAT, 0);
+        let one_of =
+            |n: u64, all: &[&str]| all[draw.below(WHAT, n, all.len() as u64) as usize].to_owned();
+        let up_to = |n: u64, most: u64| 1 + draw.below(WHAT, n, most);
+        let mut sets = vec![
+            one_of(0, &transports),
+            format!(
+                "traffic.0={{kind='job', collective='{}', size='{}B', steps={}, ranks_per_host={}, \
+                 ranks={}, placement='{}', algorithm='{}', channels={}, chunk='{}B', in_flight={}, \
+                 compute='{}us', scale_up_rate='900Gbps', scale_up_latency='1us', \
+                 connections='persistent'}}",
+                one_of(1, &ops),
+                up_to(2, 300_000),
+                up_to(3, 3),
+                1 + up_to(4, 2),
+                7 + up_to(5, 9),
+                one_of(6, &["packed", "spread"]),
+                one_of(7, &algorithms),
+                up_to(8, 3),
+                9_999 + up_to(9, 100_000),
+                up_to(10, 8),
+                up_to(11, 50),
+            ),
+        ];
+        let (at, link) = (up_to(12, 100), draw.below(WHAT, 13, 2));
+        for (at, action) in [(at, "down"), (at + 200, "up")] {
+            let fault = format!("{{at='{at}us', link='tor 0 -> agg {link}', action='{action}'}}");
+            sets.push(format!("fault.{}={fault}", usize::from(action == "up")));
+        }
+        if sets[0].contains("tcp") {
+            sets.push("queue={kind='drop-tail', capacity='60 packets'}".into());
+            sets.push("routing.mode=ecmp".into());
+        }
+        let text = format!(
+            "fault = [{{at = '1us', link = 'tor 0 -> agg 0', action = 'down'}}, {{at = '2us', link \
+             = 'tor 0 -> agg 0', action = 'up'}}]\n{}",
+            MODEL.replace("mode = \"permute\"", "mode = \"permute\"\nreroute_after = \"50us\"")
+        );
+        let scenario = parse(&text, &sets).unwrap_or_else(|e| panic!("{e}"));
+        let results =
+            evaluate(&scenario, &Options { check: true, ..Options::default() }, &mut |_| ())
+                .unwrap_or_else(|e| panic!("{sets:?} {e}"));
+        let summary = &results.summary;
+        let steps = summary.steps;
+        assert_eq!(steps.unfinished, 0, "{sets:?}: {:?}", summary.warnings);
+        assert_eq!(summary.delivered_twice, 0);
+        assert!(
+            results.flows.iter().all(|row| row.finish.is_some() && Some(row.placed) == row.size)
+        );
+        let sent: u64 = results.flows.iter().filter_map(|row| row.size).sum();
+        assert_eq!(sent, scenario.job_bytes(), "{sets:?}");
+        // Every rank, every collective, once.
+        let mut done: Vec<(u32, u32)> =
+            results.collectives.iter().map(|row| (row.collective, row.rank)).collect();
+        let count = done.len();
+        done.sort_unstable();
+        done.dedup();
+        assert_eq!((done.len(), done.len()), (count, results.steps.len()));
+    }
+}
+
+/// A trace in the place of the collective of [`IDLE`].
+fn traced(file: &str, algorithm: &str) -> String {
+    let from = IDLE.find("collective").unwrap();
+    format!(
+        "{}file = \"../ai/tests/data/{file}\"\nranks_per_host = 1\nplacement = \
+         \"packed\"\nalgorithm = \"{algorithm}\"\nconnections = \"persistent\"\n",
+        &IDLE[..from]
+    )
+}
+
+#[test]
+fn traces_are_played() {
+    let tree = run(&traced("tree_8.goal", "ring"), &[]);
+    assert_eq!((tree.summary.steps.completed, tree.flows.len()), (1, 14));
+    // astra-sim's example: an all-reduce of 1 MiB among 8.
+    let ring = run(&traced("astra-sim/all_reduce/8npus_1MB", "ring"), &[]);
+    assert_eq!((ring.collectives.len(), ring.flows.len()), (8, 8 * 14));
+    let (took, ideal) = took(&ring, 0);
+    let (took, ideal) = (took.as_us_f64(), ideal.unwrap().as_us_f64());
+    // Acknowledgements of 40 B share the links with packets of 1066 B.
+    assert!((ideal..ideal * 1.05).contains(&took), "{took} {ideal}");
+}
+
+#[test]
+fn traces_that_are_wrong_say_where() {
+    let refused = |file: &str, algorithm: &str, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        parse(&traced(file, algorithm), &sets).err().unwrap_or_else(|| panic!("{file} is taken"))
+    };
+    let large = refused("astra-sim/all_reduce/16npus_1MB", "ring", &[]);
+    assert!(large.contains("16") && large.contains("8"), "{large}");
+    let none = refused("tree_8.goal", "trace", &[]);
+    assert!(none.contains("no file of this job says an algorithm"), "{none}");
+    let missing = refused("tree_9.goal", "ring", &[]);
+    assert!(missing.contains("cannot read"), "{missing}");
+    let kind = refused("README.md", "ring", &[]);
+    assert!(kind.contains("is no trace that can be read"), "{kind}");
+    let few = refused("tree_8.goal", "ring", &["topology.hosts=4"]);
+    assert!(few.contains("tree_8.goal:2"), "the line: {few}");
+    let dir = tempfile::tempdir().unwrap();
+    let whole = std::fs::read("../ai/tests/data/pair/pair.1.et").unwrap();
+    let cut = dir.path().join("cut.0.et");
+    std::fs::write(&cut, &whole[..whole.len() - 9]).unwrap();
+    let said = refused("tree_8.goal", "ring", &[&format!("traffic.0.file={}", cut.display())]);
+    assert!(said.contains("cut.0.et: record"), "{said}");
+}
+
+#[test]
+fn a_job_that_cannot_go_on_says_who_waits_for_whom() {
+    let fault = "fault=[{at='50us', link='host 2 -> tor 0', action='down'}]";
+    let results = run(IDLE, &[fault, "measure.limit=5ms", "routing.reroute_after=1ms"]);
+    let steps = results.summary.steps;
+    assert_eq!((steps.completed, steps.unfinished), (0, 1));
+    let said = results.summary.warnings.iter().find(|w| w.contains("the job `job`"));
+    let said = said.unwrap_or_else(|| panic!("{:?}", results.summary.warnings));
+    let expected = "has done 0 of 2 steps; in step 0 rank 1 (host 1) waits until rank 2 (host 2) \
+                    has its message: all-reduce of 800000 B (task 0); other ranks that wait: 7";
+    assert!(said.contains(expected), "{said}");
+    assert!(results.steps.len() == 8 && results.steps.iter().all(|row| !row.completed));
+}
+
+#[test]
+fn bad_jobs_are_refused() {
+    let refused = |text: &str, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        parse(text, &sets).err().unwrap_or_else(|| panic!("{sets:?} is taken"))
+    };
+    let cases: [(&str, &[&str], &str); 8] = [
+        (IDLE, &["traffic.0.ranks=9"], "9 ranks, 1 on each host, need 9 hosts, and there are 8"),
+        (
+            IDLE,
+            &[
+                "traffic.0.collective=all-gather",
+                "traffic.0.algorithm=halving-doubling",
+                "traffic.0.ranks=6",
+            ],
+            "needs a power of two of ranks, and the group has 6",
+        ),
+        (MODEL, &["traffic.0.expert_parallel=3"], "3 ranks share experts, which does not divide 4"),
+        (MODEL, &["traffic.0.data_parallel=5"], "2 x 5 x 2 ranks, and the hosts have 16"),
+        (IDLE, &["traffic.0.chunk=1B", "traffic.0.size=10GB"], "too many messages"),
+        (MODEL, &["traffic.0.collective=all-reduce"], "exclude each other"),
+        (IDLE, &["traffic.0.algorithm=star"], "star"),
+        (
+            &IDLE.replace("ranks_per_host = 1", "ranks_per_host = 3\nranks = 8"),
+            &[
+                "traffic.0.algorithm=hierarchical",
+                "traffic.0.scale_up_rate=1Tbps",
+                "traffic.0.scale_up_latency=1us",
+            ],
+            "equally many ranks of its group on each host: there are 3 and 2",
+        ),
+    ];
+    for (text, sets, expected) in cases {
+        let said = refused(text, sets);
+        let words = |text: &str| {
+            text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+        };
+        assert!(words(&said).contains(&words(expected)), "{sets:?}: {said}");
+    }
+    let said = refused(&IDLE.replace("size = \"800kB\"\n", ""), &[]);
+    assert!(said.contains("size"), "{said}");
+}
