@@ -316,7 +316,7 @@ struct Edge {
 /// Makes a [`TaskGraph`]. Add tasks, say what waits for what, and [finish](Builder::finish).
 ///
 /// ```
-/// use ai::{Builder, Kind, Rank, Task};
+/// use trimline_ai::{Builder, Kind, Rank, Task};
 /// let mut job = Builder::new(2)?;
 /// let send = Kind::Send { to: Rank(1), bytes: 1_000, tag: 7 };
 /// let recv = Kind::Recv { from: Rank(0), bytes: 1_000, tag: 7 };
@@ -327,7 +327,7 @@ struct Edge {
 /// job.after(work, recv)?;
 /// let graph = job.finish()?;
 /// assert_eq!(graph.tasks(Rank(1)).len(), 2);
-/// # Ok::<(), ai::Fault>(())
+/// # Ok::<(), trimline_ai::Fault>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Builder {
