@@ -1,4 +1,5 @@
-//! The jobs of a sweep, a comparison or a search: run here or elsewhere, listed, handed to a batch system.
+//! The jobs of a sweep, a comparison or a search: run here or elsewhere, listed, handed to a batch
+//! system.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;

@@ -96,4 +96,4 @@ pub use summary::{
     size_range,
 };
 pub use table::{Columns, Row, TableWriter};
-pub use tune::{Aim, Drawn, Flat, HalvingRound, Stands, TUNE_SCHEMA, TunePoint, TuneResults};
+pub use tune::{Aim, Flat, HalvingRound, Sampling, Stands, TUNE_SCHEMA, TunePoint, TuneResults};

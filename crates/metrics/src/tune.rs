@@ -29,7 +29,7 @@ pub struct TuneResults {
     /// What varies.
     pub axes: Vec<String>,
     /// How the points were chosen.
-    pub drawn: Drawn,
+    pub drawn: Sampling,
     /// The rounds of the halving.
     pub rounds: Vec<HalvingRound>,
     /// How many fresh seeds the best point got, and each that was not significantly worse.
@@ -65,14 +65,14 @@ impl Aim {
 /// How points are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Drawn {
+pub enum Sampling {
     /// Every value of every axis with every other.
     Grid,
     /// Along the Sobol sequence.
     Sobol,
 }
 
-impl Drawn {
+impl Sampling {
     /// In words, for a number of points.
     #[must_use]
     pub const fn words(self) -> &'static str {

@@ -1,5 +1,5 @@
 //! Successive halving: which points get more seeds, and which are left at the end. The rule is
-//! Sequential Halving (docs/specs/tuning.md, section 1).
+//! Sequential Halving (docs/specs/halving.md, section 1).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) enum Standing {
 
 impl Standing {
     /// A point that breaks no constraint is better than one that does; of two that do, the one
-    /// that breaks them by less (docs/specs/tuning.md, section 3).
+    /// that breaks them by less (docs/specs/halving.md, section 3).
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Feasible(a), Self::Feasible(b)) | (Self::Infeasible(a), Self::Infeasible(b)) => {

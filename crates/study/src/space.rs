@@ -1,5 +1,5 @@
 //! What a tuner varies: axes with lists or ranges of values, and the points that are drawn of them
-//! (docs/specs/tuning.md, section 2).
+//! (docs/specs/halving.md, section 2).
 
 use std::collections::{BTreeMap, BTreeSet};
 

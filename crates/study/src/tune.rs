@@ -1,12 +1,12 @@
 //! [`Tune`]: the table `[tune]` of a scenario. Its points are run as successive halving asks for
-//! them, and the best is confirmed with fresh seeds (docs/specs/tuning.md).
+//! them, and the best is confirmed with fresh seeds (docs/specs/halving.md).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metrics::{AxisSpec, Drawn, Form, HalvingRound, RunRow, RunTable, TuneResults};
+use metrics::{AxisSpec, Form, HalvingRound, RunRow, RunTable, Sampling, TuneResults};
 use scenario::{At, Diagnostic, Reader};
 
 use crate::condition::{self, Condition};
@@ -24,7 +24,7 @@ use crate::tuned::Tuned;
 use crate::{Checked, runs};
 
 /// A difference over the seeds that have chosen the best point counts at 99 %, not at 95 %, for all
-/// points together: these seeds flatter the best (docs/specs/tuning.md, section 4).
+/// points together: these seeds flatter the best (docs/specs/halving.md, section 4).
 const STRICTER: usize = 5;
 
 /// A scenario's own search for the best values of some of its keys.
@@ -34,7 +34,7 @@ pub struct Tune {
     pub(crate) maximise: bool,
     pub(crate) constraints: Vec<Condition>,
     pub(crate) points: Vec<Point>,
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: Sampling,
     pub(crate) rounds: Vec<HalvingRound>,
     pub(crate) seeds: Vec<u64>,
     /// How many seeds at the end are fresh: they have not chosen the best point.
@@ -106,7 +106,7 @@ impl Tune {
             one_figure: false,
             form: Form::Full,
         };
-        let drawn = if are_drawn { Drawn::Sobol } else { Drawn::Grid };
+        let drawn = if are_drawn { Sampling::Sobol } else { Sampling::Grid };
         Ok(Self { study, aim, maximise, constraints, points, drawn, rounds, seeds, confirm })
     }
 
@@ -169,8 +169,8 @@ impl Tune {
         }
     }
 
-    /// Fresh seeds for the best point and those that are not significantly worse. If the best breaks
-    /// a constraint with them, the next is the best.
+    /// Fresh seeds for the best point and those that are not significantly worse. If the best
+    /// breaks a constraint with them, the next is the best.
     fn confirm(&self, judge: &Judge<'_>, ranked: &[Vec<usize>]) -> Stage {
         // Those that were left longest are first.
         let mut rounds = vec![0; self.points.len()];

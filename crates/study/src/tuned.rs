@@ -278,7 +278,7 @@ constraints = ["utilization >= 0.5"]
         assert_eq!(place(&results, Stands::Worse).len(), 7);
         let best = results.best().unwrap();
         assert_eq!((best.rounds, best.confirmed.unwrap().seeds), (3, 10));
-        // Most of the noise is common to all: in the differences it is gone, and three seeds decide.
+        // Most of the noise is common to all and gone in the differences: three seeds decide.
         let far = results.points.last().unwrap();
         assert_eq!((&*far.at[0], far.confirmed, far.rounds), ("7", None, 1));
     }
