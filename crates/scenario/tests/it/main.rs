@@ -3,6 +3,7 @@
 /// Hosts in step, for what arithmetic says to the picosecond.
 const EXACT: [&str; 2] = ["host.clock_ppm=0", "host.send_jitter=0"];
 
+mod astra;
 mod barrier;
 mod bottleneck;
 mod checked;
