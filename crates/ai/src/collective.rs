@@ -36,11 +36,11 @@ pub enum Algorithm {
 /// How collectives are cut into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The vector is divided among so many channels, which do not wait for each other.
+    /// Channels among which the vector is divided; they do not wait for each other.
     pub channels: u32,
     /// No message is longer, bytes; [`UNBOUNDED`]: as the algorithm has it.
     pub chunk: u64,
-    /// A channel sends a member no further message while so many are not acknowledged there.
+    /// The most messages that a channel has unacknowledged at one member.
     pub in_flight: u32,
 }
 

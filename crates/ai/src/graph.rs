@@ -74,7 +74,7 @@ pub enum Kind {
     },
     /// Send a message. The task ends when it is acknowledged.
     Send {
-        /// Whom.
+        /// To which rank.
         to: Rank,
         /// How much, bytes.
         bytes: u64,
@@ -137,6 +137,9 @@ pub enum Fault {
     /// No ranks, or too many.
     #[error("a job of {0} ranks; it can have 1 to {max}", max = Builder::RANKS_MAX)]
     Ranks(u32),
+    /// More tasks than fit into memory, found before they are made.
+    #[error("a job of about {0} tasks; it can have {max}", max = Builder::TASKS_MAX)]
+    Tasks(u64),
     /// A rank has too many tasks, or the job too many groups, collectives or names.
     #[error("too many {0}")]
     TooMany(&'static str),
@@ -238,6 +241,7 @@ impl Fault {
             | Self::Differs { task, .. } => Some(*task),
             Self::Cycle(tasks) => tasks.first().copied(),
             Self::Ranks(_)
+            | Self::Tasks(_)
             | Self::TooMany(_)
             | Self::NoSuchRank { .. }
             | Self::EmptyGroup
@@ -343,6 +347,8 @@ pub struct Builder {
 impl Builder {
     /// The most ranks of a job.
     pub const RANKS_MAX: u32 = 1 << 20;
+    /// The most tasks of a job that is generated or repeated: some gigabytes.
+    pub const TASKS_MAX: u64 = 1 << 25;
 
     /// A job of `ranks` ranks without tasks.
     ///

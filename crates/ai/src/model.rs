@@ -26,6 +26,7 @@ impl Repeated {
     /// # Errors
     /// An impossible number of ranks.
     pub fn graph(&self) -> Result<TaskGraph, Fault> {
+        within(u64::from(self.ranks).saturating_mul(self.steps.into()).saturating_mul(2))?;
         let mut job = Builder::new(self.ranks)?;
         let group = job.everyone()?;
         let Self { op, bytes, compute, .. } = *self;
@@ -97,6 +98,14 @@ impl Model {
         self.tensor.checked_mul(self.data)?.checked_mul(self.pipeline)
     }
 
+    /// The most tasks that it can have: a layer's pass has six at most.
+    fn tasks(&self) -> u64 {
+        let layers = u64::from(self.layers);
+        let passes = (2 * 6 * layers + 4).saturating_mul(self.microbatches.into());
+        let of_rank = (passes.saturating_add(layers + 1)).saturating_mul(self.steps.into());
+        self.ranks().map_or(u64::MAX, |ranks| of_rank.saturating_mul(ranks.into()))
+    }
+
     /// Its tasks.
     ///
     /// # Errors
@@ -107,6 +116,7 @@ impl Model {
             return Err(ModelError::Experts { experts, data });
         }
         let ranks = self.ranks().unwrap_or(u32::MAX);
+        within(self.tasks())?;
         let mut job = Builder::new(ranks)?;
         for rank in 0..ranks {
             let mut stage = Stage::new(self, &mut job, rank)?;
@@ -116,6 +126,11 @@ impl Model {
         }
         Ok(job.finish()?)
     }
+}
+
+/// Check that a job of `tasks` tasks fits into memory.
+fn within(tasks: u64) -> Result<(), Fault> {
+    if tasks > Builder::TASKS_MAX { Err(Fault::Tasks(tasks)) } else { Ok(()) }
 }
 
 /// Tasks of a rank, each after the one before.
@@ -190,7 +205,7 @@ impl<'a> Stage<'a> {
     }
 
     /// One forward and one backward pass at a time (specs/ai-jobs.md#4.2): as many forward passes
-    /// first as there are stages after this one, then backward and forward by turns.
+    /// first as there are stages after this one, then a forward and a backward one, alternating.
     fn step(&mut self, job: &mut Builder, step: u32) -> Result<(), Fault> {
         let Model { pipeline, microbatches, .. } = *self.model;
         self.chain.step = step;
@@ -238,15 +253,20 @@ impl<'a> Stage<'a> {
             let recv = Kind::Recv { from: peer(!is_forward), bytes: activations, tag };
             self.chain.add(job, recv, name)?;
         }
-        for layer in 0..layers {
+        let is_last = !is_forward && batch + 1 == self.model.microbatches;
+        for _ in 0..layers {
             self.layer(job, pass)?;
-            if !is_forward && batch + 1 == self.model.microbatches {
-                self.reduce(job, layer + 1 == layers)?;
+            if is_last && self.model.overlap {
+                self.reduce(job, 1)?;
             }
         }
+        // What another stage waits for goes first.
         if after {
             let send = Kind::Send { to: peer(is_forward), bytes: activations, tag };
             self.chain.branch(job, send, name)?;
+        }
+        if is_last && !self.model.overlap {
+            self.reduce(job, layers)?;
         }
         Ok(())
     }
@@ -282,18 +302,19 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// The gradients of a layer, over all copies.
-    fn reduce(&mut self, job: &mut Builder, is_last: bool) -> Result<(), Fault> {
-        let Model { data, gradients, overlap, layers, .. } = *self.model;
+    /// The gradients of so many layers, over all copies.
+    fn reduce(&mut self, job: &mut Builder, layers: u32) -> Result<(), Fault> {
+        let Model { data, gradients, overlap, .. } = *self.model;
         if data < 2 {
             return Ok(());
         }
-        let reduce = |bytes| Kind::Collective { group: self.data, op: Op::AllReduce, bytes };
+        let bytes = gradients.saturating_mul(layers.into());
+        let reduce = Kind::Collective { group: self.data, op: Op::AllReduce, bytes };
         let name = Some(self.names[3]);
         if overlap {
-            self.open.push(self.chain.branch(job, reduce(gradients), name)?);
-        } else if is_last {
-            self.chain.add(job, reduce(gradients.saturating_mul(layers.into())), name)?;
+            self.open.push(self.chain.branch(job, reduce, name)?);
+        } else {
+            self.chain.add(job, reduce, name)?;
         }
         Ok(())
     }
@@ -397,6 +418,10 @@ mod tests {
         assert_eq!(experts.to_string(), "3 ranks share experts, which does not divide 4 copies");
         let large = Model { tensor: 1 << 16, data: 1 << 16, ..model() };
         assert_eq!(large.ranks(), None);
-        assert!(matches!(large.graph(), Err(ModelError::Fault(Fault::Ranks(_)))));
+        assert!(matches!(large.graph(), Err(ModelError::Fault(Fault::Tasks(_)))));
+        let long = Model { layers: 100_000, microbatches: 100_000, ..model() }.graph().unwrap_err();
+        assert!(long.to_string().starts_with("a job of about 240"), "{long}");
+        let often = Repeated { ranks: 100, op: Op::Barrier, bytes: 0, compute: US, steps: 1 << 20 };
+        assert!(matches!(often.graph(), Err(Fault::Tasks(209_715_200))));
     }
 }

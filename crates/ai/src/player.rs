@@ -116,7 +116,7 @@ enum Due {
     Start,
     /// A compute task ends.
     Computed { seat: u8, task: u32 },
-    /// A message within this host begins to arrive at the port of its receiver, and takes so long.
+    /// A message within this host begins to arrive at the port of its receiver, which takes `time`.
     AtPort { sent: Sent, to: u8, token: u64, time: Dur },
     /// A message within this host is there.
     Arrived { sent: Sent, token: u64 },

@@ -140,7 +140,7 @@ fn unfinished(scenario: &Scenario, job: &Job, table: u16, works: &[Worked]) -> O
         What::Waits { task, peer, wait } => Some((worked, task, peer, wait)),
         _ => None,
     });
-    // A message that is lost or under way holds up those who wait for what comes of it.
+    // A message that is lost or in flight holds up those who wait for what comes of it.
     let order = |(worked, _, _, wait): &(&Worked, u32, Rank, Wait)| {
         let last = match wait {
             Wait::Lost => 0,

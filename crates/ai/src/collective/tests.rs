@@ -187,7 +187,7 @@ fn after_an_all_reduce_every_member_has_every_value_once() {
         let hosts = group(count, per_host);
         each(Algorithm::Hierarchical, Op::AllReduce, &hosts, &everything, &check);
     }
-    // Ranks placed by turns.
+    // Ranks on alternating hosts.
     each(Algorithm::Hierarchical, Op::AllReduce, &[5, 9, 5, 9, 5, 9], &everything, &check);
 }
 

@@ -150,7 +150,7 @@ impl Running {
     }
 
     /// Of one that is not over: a peer that it waits for, and whether for its acknowledgement. What
-    /// is under way comes first: for the rest it may have to wait because of that.
+    /// is in flight comes first: for the rest it may have to wait because of that.
     pub(super) fn waits_for(&self) -> Option<(u32, bool)> {
         let list = self.moves.as_slice();
         let open = |index: &usize| {

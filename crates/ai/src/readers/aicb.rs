@@ -31,7 +31,7 @@ use workload::text::{Parsed, Source, Word, number, one_of, to_u32};
 use self::table::{
     ADDITIONAL, Fields, GROUP, GROUP_SIZE, SIZE, STAGE, Section, TIME, TYPE, sections,
 };
-use super::program::{Collective, Group, Groups, Layout, Line, Program, TASKS_MAX, What};
+use super::program::{Collective, Group, Groups, Layout, Line, Program, What};
 use super::{Trace, Warnings, located};
 use crate::graph::{Builder, Fault, Rank, TaskGraph};
 
@@ -92,9 +92,9 @@ pub fn read_aicb(text: &str, name: &str, room: u32) -> Result<Trace, TextError> 
     }
     let ranks = sections[0].ranks;
     let entries: u64 = programs.iter().map(|program| program.entries.len() as u64).sum();
-    if entries.saturating_mul(u64::from(ranks)) > TASKS_MAX {
+    if entries.saturating_mul(u64::from(ranks)) > Builder::TASKS_MAX {
         let message = format!("{} ranks make too many tasks of these rows", layout.ranks());
-        let hint = format!("use fewer of either: a job can have {TASKS_MAX} tasks");
+        let hint = format!("use fewer of either: a job can have {} tasks", Builder::TASKS_MAX);
         return Err(source.missing(source.end(), message, hint));
     }
     let graph = build(&programs, layout).map_err(|fault| {

@@ -198,7 +198,7 @@ fn hint(fault: &Fault) -> &'static str {
         Fault::ToItself(_) => "name another rank",
         Fault::NoSuchRank { .. } | Fault::NotInGroup { .. } => "name a rank of the job",
         Fault::EmptyGroup | Fault::TwiceInGroup(_) => "name each rank of a group once",
-        Fault::Ranks(_) | Fault::TooMany(_) => "use a part of the trace",
+        Fault::Ranks(_) | Fault::Tasks(_) | Fault::TooMany(_) => "use a part of the trace",
         Fault::NoSuchTask(_) | Fault::AcrossRanks { .. } => "wait for a task of the same rank",
     }
 }

@@ -8,9 +8,6 @@ use workload::text::Place;
 
 use crate::graph::{Builder, Fault, GroupId, Kind, Op, Rank, Task, TaskId};
 
-/// The most tasks that one program makes for all its ranks: some GB of memory.
-pub(super) const TASKS_MAX: u64 = 1 << 25;
-
 /// How a job's ranks are cut into groups, by Megatron's rule (`tp-ep-dp-pp`): neighbours share a
 /// tensor-parallel group, and the stages of a pipeline are the outermost division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

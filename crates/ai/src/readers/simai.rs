@@ -32,7 +32,7 @@ use workload::text::{Parsed, Source, Word, one_of};
 
 use self::header::Header;
 use self::layers::{Layer, Pass, Work, layers};
-use super::program::{Group, Groups, Layout, Line, Program, TASKS_MAX, What};
+use super::program::{Group, Groups, Layout, Line, Program, What};
 use super::{Trace, Warnings, located};
 use crate::graph::{Builder, Fault, Rank, TaskGraph};
 
@@ -57,9 +57,9 @@ pub fn read_simai(text: &str, name: &str, room: u32) -> Result<Trace, TextError>
     header.policy.play(&mut program, &layers, &header);
     let ranks = header.layout.ranks();
     let tasks = program.entries.len() as u64 * u64::from(ranks);
-    if tasks > TASKS_MAX {
+    if tasks > Builder::TASKS_MAX {
         let message = format!("{ranks} GPUs and {} layers make too many tasks", layers.len());
-        let hint = format!("use fewer of either: a job can have {TASKS_MAX} tasks");
+        let hint = format!("use fewer of either: a job can have {} tasks", Builder::TASKS_MAX);
         return Err(source.wrong(first.first(), message, hint));
     }
     let graph = build(&program, header.layout).map_err(|fault| {

@@ -132,9 +132,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     one("steps.unfinished", "steps unfinished", Plain, IfNotZero,
         "steps that had begun at some rank and were not completed at all when the run ended"),
     several(("steps.time_us", SPREAD), "step time", Us, (&["p50", "max"], IfThere),
-        "from the start of a step's first rank to the end of its last one"),
+        "from the end of the step before it, or the start of its first rank if that is later, to \
+         the end of its last rank"),
     several(("steps.exposed_us", SPREAD), "exposed communication", Us, (&["p50", "max"], IfThere),
-        "how much of a step a rank did not compute, the mean over its ranks"),
+        "of the time from a rank's own start to its own end, how much it did not compute; the mean \
+         over ranks"),
     one("packets.data_sent", "data packets sent", Plain, Always,
         "with payload, sent by hosts, retransmissions included; whole run, as are all counts of \
          packets"),

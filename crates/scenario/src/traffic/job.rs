@@ -61,7 +61,7 @@ keys! { "traffic.job" JOB: Written {
     hosts (job.hosts): HostSet, "the hosts that ranks may be placed on, in this order".default("");
     ranks_per_host (job.per_host): u32 [1..=256], "how many ranks (GPUs) a host has".written();
     placement (job.seating): Seating,
-        "`packed`: ranks fill one host after the other. `spread`: they go to the hosts by turns"
+        "`packed`: ranks fill one host after the other. `spread`: each goes to the next host"
             .written();
     collective (maybe job.collective): Collective,
         "each step is this collective of all ranks"
@@ -87,16 +87,16 @@ keys! { "traffic.job" JOB: Written {
     steps (job.steps when |w| w.job.file.is_none()): u32 [1..=1_000_000],
         "how many steps the job has".written().only("`collective` or `data_parallel`");
     data_parallel (maybe job.data): u32 [1..=1 << 20],
-        "a model is trained: so many copies of it".default("");
+        "a model is trained: the number of its copies".default("");
     tensor_parallel (job.tensor when |w| w.job.is_model()): u32 [1..=1 << 20],
-        "so many ranks share each layer: two all-reduces of `activations` in each pass".written()
+        "ranks that share each layer: two all-reduces of `activations` in each pass".written()
             .only(MODEL);
     pipeline_parallel (job.pipeline when |w| w.job.is_model()): u32 [1..=1 << 20],
-        "so many stages: `activations` go from one to the next, and back. One forward and one \
-         backward pass by turns (1F1B)".written().only(MODEL);
+        "stages: `activations` go from one to the next, and back. Forward and backward passes \
+         alternate (1F1B)".written().only(MODEL);
     expert_parallel (job.experts when |w| w.job.is_model()): u32 [1..=1 << 20],
-        "so many of the copies share the experts of each layer: two all-to-alls of `dispatch` in \
-         each pass. 1: no experts".range("a divisor of `data_parallel`").written().only(MODEL);
+        "copies that share the experts of each layer: two all-to-alls of `dispatch` in each \
+         pass. 1: no experts".range("a divisor of `data_parallel`").written().only(MODEL);
     layers (job.layers when |w| w.job.is_model()): u32 [1..=100_000],
         "layers of each stage".written().only(MODEL);
     microbatches (job.microbatches when |w| w.job.is_model()): u32 [1..=100_000],
@@ -123,14 +123,14 @@ keys! { "traffic.job" JOB: Written {
          size, as NCCL's model of 2020 says (specs/ai-jobs.md#2). `trace`: as `system` says"
             .written();
     channels (maybe job.channels): u32 [1..=256],
-        "a collective is divided among so many channels, each with connections of its own"
+        "channels among which a collective is divided, each with connections of its own"
             .range("1 to 256").default("`1`");
     chunk (maybe job.chunk): Length,
         "no message of a collective is longer (NCCL: 512 KiB)".range("1 B to 10^15 B")
             .default("as the algorithm has it");
     in_flight (maybe job.in_flight): u32 [1..=1 << 20],
-        "a channel sends a rank no further message of a collective while so many are not \
-         acknowledged there (NCCL: 8)".range("at least 1").default("no limit");
+        "the most messages of a collective that a channel has unacknowledged at one rank (NCCL: 8)"
+            .range("at least 1").default("no limit");
     scale_up_rate (job.scale_up_rate when |w| w.job.per_host > 1): Rate [Rate(1)..=FASTEST],
         "the ranks of a host exchange over a switch of their own (NVLink): the rate of a rank's \
          port, each way".written().only(SEVERAL);
