@@ -561,8 +561,7 @@ class TrafficJob(TypedDict, total=False):
     backward: str
     """The same backward (0ps to 10s)."""
     channels: int
-    """A collective is divided among so many channels, each with connections of its own (1 to
-    256)."""
+    """Channels among which a collective is divided, each with connections of its own (1 to 256)."""
     chunk: str
     """No message of a collective is longer (NCCL: 512 KiB) (1 B to 10^15 B)."""
     collective: Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "barrier"]
@@ -573,7 +572,7 @@ class TrafficJob(TypedDict, total=False):
     """`persistent`: all messages from one host to another share a connection, its window and its
     timer; `fresh`: each has its own."""
     data_parallel: int
-    """A model is trained: so many copies of it (1 to 1048576)."""
+    """A model is trained: the number of its copies (1 to 1048576)."""
     deadline: str
     """When each message should be whole at its receiver, from its submission: `deadlines.met`
     and `.missed` in summary.json. Only `rule = "d2tcp"` heeds it. Not for unbounded messages
@@ -582,8 +581,8 @@ class TrafficJob(TypedDict, total=False):
     """What a rank sends to all experts of a layer for a microbatch, its own included (1 B to
     10^15 B)."""
     expert_parallel: int
-    """So many of the copies share the experts of each layer: two all-to-alls of `dispatch` in
-    each pass. 1: no experts (a divisor of `data_parallel`)."""
+    """Copies that share the experts of each layer: two all-to-alls of `dispatch` in each pass.
+    1: no experts (a divisor of `data_parallel`)."""
     file: str
     """A trace of a job (docs/jobs.md#traces), or the folder with the traces of all ranks
     (`.goal`, `.txt` (SimAI), `.csv` (AICB), `.et` (Chakra))."""
@@ -597,8 +596,8 @@ class TrafficJob(TypedDict, total=False):
     hosts: Union[str, int]
     """The hosts that ranks may be placed on, in this order."""
     in_flight: int
-    """A channel sends a rank no further message of a collective while so many are not
-    acknowledged there (NCCL: 8) (at least 1)."""
+    """The most messages of a collective that a channel has unacknowledged at one rank (NCCL: 8)
+    (at least 1)."""
     kind: Literal["job"]
     """A training job: ranks compute, and meet in collectives and messages."""
     layers: int
@@ -612,10 +611,10 @@ class TrafficJob(TypedDict, total=False):
     """Whether a layer's gradients are reduced while those of the layers before it are worked
     out; otherwise those of all layers at once, at the end."""
     pipeline_parallel: int
-    """So many stages: `activations` go from one to the next, and back. One forward and one
-    backward pass by turns (1F1B) (1 to 1048576)."""
+    """Stages: `activations` go from one to the next, and back. Forward and backward passes
+    alternate (1F1B) (1 to 1048576)."""
     placement: Literal["packed", "spread"]
-    """`packed`: ranks fill one host after the other. `spread`: they go to the hosts by turns."""
+    """`packed`: ranks fill one host after the other. `spread`: each goes to the next host."""
     priority: int
     """0 is the most urgent; used by NDP's `discipline = "prio"` (0 to 255)."""
     ranks: int
@@ -645,8 +644,7 @@ class TrafficJob(TypedDict, total=False):
     """Astra-sim's JSON of a system: the pieces of collectives, and the algorithm if that is
     `trace`."""
     tensor_parallel: int
-    """So many ranks share each layer: two all-reduces of `activations` in each pass (1 to
-    1048576)."""
+    """Ranks that share each layer: two all-reduces of `activations` in each pass (1 to 1048576)."""
     transport: str
     """Which transport carries these messages (a name in `[[transport]]`)."""
 
