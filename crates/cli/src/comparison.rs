@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{Compared, ComparisonResults, Estimate, OutputDir, Setting};
+use metrics::{Compared, ComparisonResults, Estimate, OutputDir, Setting, row};
 use scenario::{Error, unwritable};
 use study::{Comparison, Plan, Seeding, Seeds, What};
 
@@ -104,10 +104,8 @@ fn new_table(head: impl Iterator<Item = String>) -> Table {
     table
 }
 
-/// The mean over the `seeds` that have a value.
-fn shown(estimate: Option<Estimate>, seeds: u32) -> String {
-    let Some(e) = estimate else { return "-".to_owned() };
-    with_interval(&number(Some(e.mean)), e.interval) + &e.of_fewer(seeds)
+fn shown(estimate: Option<Estimate>) -> String {
+    estimate.map_or("-".to_owned(), |e| with_interval(&number(Some(e.mean)), e.interval))
 }
 
 /// The labels, then for each but the first what it is less the first.
@@ -122,9 +120,9 @@ fn values(results: &ComparisonResults) -> String {
     let seeds = format!("mean of {} seeds", results.seeds);
     let mut table = new_table(std::iter::once(seeds).chain(heads(results)));
     for Compared { metric, values, differences } in &results.metrics {
-        let estimates = values.iter().copied().chain(differences.iter().map(|d| d.estimate));
-        let cells = estimates.map(|estimate| shown(estimate, results.seeds));
-        table.add_row(std::iter::once(metrics::named(metric)).chain(cells));
+        let differences = differences.iter().map(|d| d.estimate);
+        let estimates: Vec<_> = values.iter().copied().chain(differences).collect();
+        table.add_row(row(metrics::named(metric), &estimates, results.seeds, shown));
     }
     right(table)
 }
@@ -134,9 +132,8 @@ fn by_size(results: &ComparisonResults) -> String {
     let what = "slowdown p99 by size".to_owned();
     let mut table = new_table(std::iter::once(what).chain(heads(results)));
     for size in &results.by_size {
-        let estimates = size.p99.iter().chain(&size.p99_less_first);
-        let cells = estimates.map(|&estimate| shown(estimate, results.seeds));
-        table.add_row(std::iter::once(size.range()).chain(cells));
+        let estimates = [&size.p99[..], &size.p99_less_first].concat();
+        table.add_row(row(size.range(), &estimates, results.seeds, shown));
     }
     right(table)
 }

@@ -78,15 +78,30 @@ impl Estimate {
         let (mean, interval) = mean_and_interval(values)?;
         Some(Self { mean, interval, seeds: u32::try_from(values.len()).unwrap_or(u32::MAX) })
     }
+}
 
-    /// What to say beside the mean if not all `seeds` have a value; empty otherwise.
-    #[must_use]
-    pub fn of_fewer(&self, seeds: u32) -> String {
-        match self.seeds < seeds {
-            true => format!(" ({} of {seeds} seeds)", self.seeds),
-            false => String::new(),
-        }
-    }
+/// A row of a table: its name and a cell for each of the `estimates`, with a word on those that
+/// are means over fewer than all `seeds`. If that holds for the whole row, its name says so, once.
+#[must_use]
+pub fn row(
+    name: String,
+    estimates: &[Option<Estimate>],
+    seeds: u32,
+    shown: impl Fn(Option<Estimate>) -> String,
+) -> Vec<String> {
+    let fewer = |of: u32| match of < seeds {
+        true => format!(" ({of} of {seeds} seeds)"),
+        false => String::new(),
+    };
+    let mut counts = estimates.iter().flatten().map(|e| e.seeds);
+    let first = counts.next().unwrap_or(seeds);
+    let alike = counts.all(|of| of == first);
+    let cell = |&estimate: &Option<Estimate>| {
+        let mark = estimate.filter(|_| !alike).map_or(String::new(), |e| fewer(e.seeds));
+        shown(estimate) + &mark
+    };
+    let name = if alike { name + &fewer(first) } else { name };
+    std::iter::once(name).chain(estimates.iter().map(cell)).collect()
 }
 
 /// What one has more than the other, with the same seed and so the same traffic.
@@ -378,6 +393,19 @@ mod tests {
         assert_eq!(of_ten.estimate, Difference::of(&differences, 1).estimate);
         // t at 99.5 % for four degrees of freedom 5.598, over the root of five: 2.50.
         assert_eq!(of_ten.more_seeds, Some(2));
+    }
+
+    /// Means over fewer seeds say so: the row's name if all are, else each of them.
+    #[test]
+    fn rows_mark_means_over_fewer_seeds() {
+        let of = |values: &[f64]| Estimate::of(values);
+        let shown = |e: Option<Estimate>| e.map_or("-".to_owned(), |e| e.mean.to_string());
+        let of_three = |estimates: &[Option<Estimate>]| row("x".to_owned(), estimates, 3, shown);
+        let (three, two) = (of(&[1.0, 2.0, 3.0]), of(&[4.0, 6.0]));
+        assert_eq!(of_three(&[three, None, three]), ["x", "2", "-", "2"]);
+        assert_eq!(of_three(&[two, None, two]), ["x (2 of 3 seeds)", "5", "-", "5"]);
+        assert_eq!(of_three(&[three, None, two]), ["x", "2", "-", "5 (2 of 3 seeds)"]);
+        assert_eq!(of_three(&[None]), ["x", "-"]);
     }
 
     #[test]

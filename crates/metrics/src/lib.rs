@@ -54,7 +54,7 @@ mod tune;
 pub use cdf::{Thinning, cdf, cdf_of};
 pub use comparison::{
     COMPARISON_SCHEMA, Compared, ComparisonResults, Difference, Estimate, Order, Setting,
-    SizeCompared, joint_confidence, named,
+    SizeCompared, joint_confidence, named, row,
 };
 pub use error::FileError;
 pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flow_rows, write_flows};

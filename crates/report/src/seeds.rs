@@ -1,7 +1,7 @@
 //! The page of a comparison over seeds.
 
 use maud::{Markup, html};
-use metrics::{Compared, ComparisonResults, Estimate, Plot, Setting, SizeCompared, named};
+use metrics::{Compared, ComparisonResults, Estimate, Plot, Setting, SizeCompared, named, row};
 
 use crate::ReportError;
 use crate::axis::Axis;
@@ -52,28 +52,25 @@ fn heads(of: &str, results: &ComparisonResults) -> Vec<String> {
 }
 
 fn rows(results: &ComparisonResults) -> Vec<Vec<String>> {
-    let row = |of: &Compared| {
-        let estimates = of.values.iter().copied().chain(of.differences.iter().map(|d| d.estimate));
-        let cells = estimates.map(|estimate| shown(estimate, results.seeds));
-        std::iter::once(named(&of.metric)).chain(cells).collect()
+    let cells = |of: &Compared| {
+        let differences = of.differences.iter().map(|d| d.estimate);
+        let estimates: Vec<_> = of.values.iter().copied().chain(differences).collect();
+        row(named(&of.metric), &estimates, results.seeds, shown)
     };
-    results.metrics.iter().map(row).collect()
+    results.metrics.iter().map(cells).collect()
 }
 
 fn size_rows(results: &ComparisonResults) -> Vec<Vec<String>> {
-    let row = |size: &SizeCompared| {
-        let estimates = size.p99.iter().chain(&size.p99_less_first);
-        let cells = estimates.map(|&estimate| shown(estimate, results.seeds));
-        std::iter::once(size.range()).chain(cells).collect()
+    let cells = |size: &SizeCompared| {
+        let estimates = [&size.p99[..], &size.p99_less_first].concat();
+        row(size.range(), &estimates, results.seeds, shown)
     };
-    results.by_size.iter().map(row).collect()
+    results.by_size.iter().map(cells).collect()
 }
 
-/// The mean over the `seeds` that have a value.
-fn shown(estimate: Option<Estimate>, seeds: u32) -> String {
-    let Some(e) = estimate else { return number(None) };
-    let half = e.interval.map_or(String::new(), |half| format!(" ± {}", number(Some(half))));
-    number(Some(e.mean)) + &half + &e.of_fewer(seeds)
+fn shown(estimate: Option<Estimate>) -> String {
+    let half = estimate.and_then(|e| e.interval).map(|half| format!(" ± {}", number(Some(half))));
+    number(estimate.map(|e| e.mean)) + &half.unwrap_or_default()
 }
 
 /// Slowdown by range of sizes, a line for each label.
