@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{Compared, ComparisonResults, Estimate, OutputDir, Setting, row};
+use metrics::{Compared, ComparisonResults, OutputDir, Setting, row};
 use scenario::{Error, unwritable};
 use study::{Comparison, Plan, Seeding, Seeds, What};
 
 use crate::jobs::{Batch, Done};
 use crate::progress;
-use crate::reproduce::with_interval;
-use crate::table::{number, printable, right};
+use crate::reproduce::shown;
+use crate::table::{printable, right};
 use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json, tell, warn};
 
 /// `trimline compare --seeds`. Fails if a run fails.
@@ -102,10 +102,6 @@ fn new_table(head: impl Iterator<Item = String>) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_header(head.map(|cell| printable(&cell)));
     table
-}
-
-fn shown(estimate: Option<Estimate>) -> String {
-    estimate.map_or("-".to_owned(), |e| with_interval(&number(Some(e.mean)), e.interval))
 }
 
 /// The labels, then for each but the first what it is less the first.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{FigureRow, OutputDir, StudyResults};
+use metrics::{Estimate, FigureRow, OutputDir, StudyResults};
 use scenario::{Diagnostic, Error, unwritable};
 use study::{Engine, Left, Options, Plan, Record, Seeding, Study, is_wide};
 
@@ -270,6 +270,11 @@ pub(crate) fn with_interval(value: &str, interval: Option<f64>) -> String {
         Some(half) => format!("{value} ± {}", number(Some(half))),
         None => value.to_owned(),
     }
+}
+
+/// A mean with its interval.
+pub(crate) fn shown(estimate: Option<Estimate>) -> String {
+    estimate.map_or("-".to_owned(), |e| with_interval(&number(Some(e.mean)), e.interval))
 }
 
 #[cfg(test)]

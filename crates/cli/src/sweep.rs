@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{Curve, OutputDir, StudyResults};
+use metrics::{Curve, CurvePoint, Estimate, OutputDir, StudyResults};
 use scenario::{Error, unwritable};
 use study::{Plan, Seeding, Sweep};
 
 use crate::jobs::{Batch, Done};
 use crate::progress;
-use crate::reproduce::{say_few_seeds, say_missing, say_phases, say_where, with_interval};
-use crate::table::{number, right};
+use crate::reproduce::{say_few_seeds, say_missing, say_phases, say_where, shown};
+use crate::table::right;
 use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json, tell};
 
 /// `trimline sweep`. Fails if a run fails.
@@ -91,6 +91,8 @@ fn table(results: &StudyResults) -> String {
     let x = results.figures.first().map_or("", |figure| figure.x.label.as_str());
     let metrics = results.figures.iter().map(|figure| figure.id.as_str());
     table.set_header([x, "at"].into_iter().chain(metrics));
+    let points = results.figures.iter().flat_map(|f| &f.curves).flat_map(|c| &c.measured);
+    let most = points.filter_map(|point| point.seeds).max().unwrap_or_default();
     for (i, curve) in results.figures.first().into_iter().flat_map(|f| &f.curves).enumerate() {
         let of_metric: Vec<&Curve> =
             results.figures.iter().filter_map(|figure| figure.curves.get(i)).collect();
@@ -99,11 +101,14 @@ fn table(results: &StudyResults) -> String {
         xs.dedup();
         for x in xs {
             let value = |curve: &&Curve| {
-                let point = curve.measured.iter().find(|point| point.x == x);
-                point.map_or("-".to_owned(), |p| with_interval(&number(Some(p.y)), p.interval))
+                let CurvePoint { y: mean, interval, seeds, .. } =
+                    *curve.measured.iter().find(|point| point.x == x)?;
+                Some(Estimate { mean, interval, seeds: seeds? })
             };
-            let values = of_metric.iter().map(value);
-            table.add_row([x.to_string(), curve.label.clone()].into_iter().chain(values));
+            let values: Vec<Option<Estimate>> = of_metric.iter().map(value).collect();
+            let mut cells = metrics::row(x.to_string(), &values, most, shown);
+            cells.insert(1, curve.label.clone());
+            table.add_row(cells);
         }
     }
     right(table)

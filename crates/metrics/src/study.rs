@@ -286,6 +286,9 @@ pub struct CurvePoint {
     pub y: f64,
     /// Half the width of the 95 % confidence interval of `y`, if there are several seeds.
     pub interval: Option<f64>,
+    /// Over how many seeds, if it is a mean.
+    #[serde(default)]
+    pub seeds: Option<u32>,
 }
 
 /// A curve of the publication and ours.

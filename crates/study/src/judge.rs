@@ -1,7 +1,8 @@
 //! [`Judge`]: values of rows and curves from what the runs measured, and verdicts.
 
 use metrics::{
-    CurvePoint, Experiment, FigureRow, Origin, Plot, RowResult, Shows, Verdict, mean_and_interval,
+    CurvePoint, Estimate, Experiment, FigureRow, Origin, Plot, RowResult, Shows, Verdict,
+    mean_and_interval,
 };
 
 use crate::figure::{Curve, CurveOf, Figure};
@@ -146,10 +147,11 @@ impl Judge<'_> {
                 for (x, point) in
                     points.iter().filter_map(|p| Some((self.x(curve.run, *axis, p)?, p)))
                 {
-                    let value = |seed| self.value(curve.run, y, point, seed);
-                    let reads = self.figure.reads(curve.run, y, point);
-                    match self.over_seeds(curve.run, &reads, value, mean_and_interval) {
-                        Ok((y, interval)) => measured.push(CurvePoint { x, y, interval }),
+                    match self.mean(curve.run, y, point) {
+                        Ok(Estimate { mean, interval, seeds }) => {
+                            let seeds = Some(seeds);
+                            measured.push(CurvePoint { x, y: mean, interval, seeds });
+                        }
                         Err(problem) => missing.push((x, problem)),
                     }
                 }
@@ -165,6 +167,23 @@ impl Judge<'_> {
         let (label, source) = (curve.label.clone(), curve.source.clone());
         let published = curve.published.clone();
         metrics::Curve { label, measured, missing, published, source, drawn }
+    }
+
+    /// The mean of `formula` at `point` of the sweep of `run`, over the seeds with which all that
+    /// it reads was run without an error.
+    fn mean(&self, run: usize, formula: &Formula, point: &Point) -> Result<Estimate, String> {
+        let reads = self.figure.reads(run, formula, point);
+        let has_failed = |seed: &u64| {
+            let ran = |(index, point): &Read| self.ran.get(&(*index, point.clone(), *seed));
+            reads.iter().filter_map(ran).any(|ran| ran.record.error.is_some())
+        };
+        let (failed, whole): (Vec<u64>, Vec<u64>) =
+            self.seeds_of(run, &reads).partition(has_failed);
+        // With failed ones alone there is a reason to be given.
+        let seeds = if whole.is_empty() { failed } else { whole };
+        let values = seeds.into_iter().map(|seed| self.value(run, formula, point, seed));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        Estimate::of(&values).ok_or_else(|| "there is no seed".to_owned())
     }
 
     /// Where `point` of the sweep of `run` is along `axis`.
@@ -183,7 +202,7 @@ impl Judge<'_> {
             values.extend(all.iter().filter_map(|ran| ran.distributions.get(name)).flatten());
         }
         values.sort_unstable_by(f64::total_cmp);
-        let point = |(x, y)| CurvePoint { x, y, interval: None };
+        let point = |(x, y)| CurvePoint { x, y, interval: None, seeds: None };
         metrics::cdf(&values).into_iter().map(point).collect()
     }
 
@@ -192,7 +211,7 @@ impl Judge<'_> {
         let first = self.figure.runs[run].seeds(self.quick).first();
         let ran = points.iter().zip(first).filter_map(|(p, &s)| self.ran.get(&(run, p.clone(), s)));
         let dots = ran.filter_map(|ran| ran.drawn.get(name)).flatten();
-        dots.map(|&(x, y)| CurvePoint { x, y, interval: None }).collect()
+        dots.map(|&(x, y)| CurvePoint { x, y, interval: None, seeds: None }).collect()
     }
 
     /// A statistic over the seeds with which all that `reads` names was run, and half of its 95 %
@@ -216,7 +235,7 @@ impl Judge<'_> {
             reads.iter().all(|read| self.ran.contains_key(&ran(read)))
         };
         let seeds = self.figure.runs[run].seeds(self.quick).iter().copied();
-        seeds.take(self.seeds).take_while(were_run)
+        seeds.take(self.seeds).filter(were_run)
     }
 
     /// Where `formula` is first below `bound`.

@@ -255,6 +255,38 @@ fn an_array_of_a_batch_system_has_the_same_numbers() {
     assert!(text(&again.stdout).contains("nothing to submit"), "{again:?}");
 }
 
+/// A point of which a seed is missing, be it the first, is a mean over the others, and says so.
+#[test]
+fn a_mean_over_fewer_seeds_says_so() {
+    let dir = with_sweep();
+    let list = ["sweep", "x.toml", "--out", "o", "--list-jobs", "--json"];
+    let listed: Value = serde_json::from_slice(&trimline(dir.path(), &list).stdout).unwrap();
+    let is_left_out = |job: &&Value| {
+        job["axes"]["load"] == "0.02" && [1, 3].contains(&job["seed"].as_u64().unwrap())
+    };
+    let others = listed.as_array().unwrap().iter().filter(|job| !is_left_out(job));
+    let numbers: Vec<String> = others.map(|job| job["number"].to_string()).collect();
+    assert_eq!(numbers.len(), 10);
+    let ran = trimline(dir.path(), &["sweep", "x.toml", "--out", "o", "--job", &numbers.join(",")]);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let collected = trimline(dir.path(), &["sweep", "x.toml", "--out", "o", "--collect"]);
+    assert_eq!(collected.status.code(), Some(1), "{collected:?}");
+    let said = text(&collected.stdout);
+    assert_eq!(said.matches("of 4 seeds").count(), 1, "{said}");
+    assert!(said.contains("│ 0.02 (2 of 4 seeds) ┆"), "{said}");
+
+    let json = trimline(dir.path(), &["sweep", "x.toml", "--out", "o", "--collect", "--json"]);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let trimmed = &json["results"]["figures"][1]["curves"][0]["measured"][0];
+    let of_seed = |seed: &str| -> f64 {
+        let args = ["run", "x.toml", "--json", "--set", "traffic.load=0.02", "--seed", seed];
+        let run: Value = serde_json::from_slice(&trimline(dir.path(), &args).stdout).unwrap();
+        run["results"]["packets"]["trimmed"].as_f64().unwrap()
+    };
+    assert_eq!(trimmed["seeds"], 2);
+    assert_eq!(trimmed["y"].as_f64().unwrap(), (of_seed("2") + of_seed("4")) / 2.0);
+}
+
 /// As a program does that hands jobs to workers of its own.
 #[test]
 fn jobs_are_listed_and_run_one_by_one() {
