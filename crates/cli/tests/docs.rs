@@ -5,6 +5,8 @@
 //!   printed: its lines, in this order, with rows left out or not. Wall times are not compared.
 //! - `<!-- file NAME -->` before a block: the block is written to that file, for the next commands.
 //! - `<!-- not run: why -->` before a block: it is not run, and the reason is there to be read.
+//! - `<!-- run -->` before a block of Python: it is run as a command is, with what
+//!   `make python-setup` installs. Without that, it is said to be skipped.
 //! - `<!-- slow -->` before a block: it is run where `DOCS_SLOW` is set, which `make docs` does.
 //!
 //! Each page has a directory of its own, in which `target/release/trimline` is the program under
@@ -95,6 +97,17 @@ fn run(script: &str, dir: &Path) -> String {
     String::from_utf8(bash.output().unwrap().stdout).unwrap()
 }
 
+/// What a program in Python prints, if there is one to run it.
+fn run_python(program: &str, root: &Path, dir: &Path) -> Option<String> {
+    let python = root.join("target/python/bin/python");
+    if !python.exists() {
+        println!("skipped: no target/python: make python-setup");
+        return None;
+    }
+    std::fs::write(dir.join("block.py"), program).unwrap();
+    Some(run(&format!("{} block.py", python.display()), dir))
+}
+
 /// A line without what may differ: borders, the width of columns. Empty if nothing is left.
 fn plain(line: &str) -> String {
     if line.contains("wall time") {
@@ -153,6 +166,9 @@ fn follow(root: &Path, path: &Path, wrong: &Mutex<String>) {
                 let started = std::time::Instant::now();
                 printed = Some(run(&lines.join("\n"), dir.path()));
                 println!("{name}:{fence}: {:.1} s", started.elapsed().as_secs_f64());
+            }
+            "python" if note == "run" => {
+                printed = run_python(&lines.join("\n"), root, dir.path());
             }
             "output" => match (&printed, missing(lines, printed.as_deref().unwrap_or(""))) {
                 (Some(printed), Some(_)) if std::env::var_os("UPDATE_DOCS").is_some() => {
