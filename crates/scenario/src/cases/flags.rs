@@ -99,6 +99,8 @@ impl Flags {
         let mut edits = vec![
             format!("seed={}", self.seed.unwrap_or(seed)),
             format!("measure.limit=\"{}us\"", self.end_us),
+            // The program has none.
+            "host.send_jitter=0".to_owned(),
             format!("queue.capacity=\"{queue}\""),
             format!("queue.header_capacity=\"{}\"", Bytes(queue.0.saturating_mul(2))),
             format!("queue.ecn_low=\"{}\"", packets(low)),
@@ -149,6 +151,7 @@ mod tests {
     fn flags_mean_what_they_mean_to_the_program() {
         let cases = [
             ("", "topology", "k", "4"),
+            ("", "host", "send_jitter", "\"0ps\""),
             ("", "queue", "capacity", "\"178450B\""),
             ("", "queue", "ecn_low", "\"37350B\""),
             ("", "queue", "ecn_high", "\"145250B\""),
