@@ -14,7 +14,7 @@ use crate::reproduce::with_interval;
 use crate::table::{number, printable, right};
 use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json, warn};
 
-/// `trimline tune`. Fails if a run fails, or no point meets the constraints.
+/// `trimline tune`. Fails if a run fails, a point has no value, or none meets the constraints.
 pub(crate) fn tune(args: &args::Tune, progress: args::Progress) -> Ended {
     let instead = Instead { edits: &args.sets, seeds: args.seeds.as_ref(), budget: args.budget };
     let tune = Tune::load(&args.file, &instead)?;
@@ -43,9 +43,14 @@ pub(crate) fn tune(args: &args::Tune, progress: args::Progress) -> Ended {
     };
     said(printed, &dir);
     batch.ended(&missing)?;
-    match results.best() {
-        Some(_) => Ok(()),
-        None => Err(Error::Run {
+    match (results.best(), results.without_value()) {
+        (Some(_), None) => Ok(()),
+        (Some(_), Some(what)) => Err(Error::Run {
+            what,
+            hint: "a metric that not every point has is no aim; the table has the others"
+                .to_owned(),
+        }),
+        (None, _) => Err(Error::Run {
             what: results.without_best(),
             hint: "wider ranges, or looser constraints; the table has every point".to_owned(),
         }),

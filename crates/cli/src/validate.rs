@@ -24,7 +24,7 @@ struct Judged {
     complete: Option<usize>,
     /// Messages with limits of their own.
     flows: Vec<JudgedFlow>,
-    /// Why it was refused.
+    /// Why it was refused, or its run broke.
     refused: Option<String>,
 }
 
@@ -35,7 +35,8 @@ struct JudgedFlow {
     tail_us: Option<f64>,
 }
 
-/// `trimline validate`. A case that is refused does not keep the others from running.
+/// `trimline validate`. A case that is refused, or whose run breaks, does not keep
+/// the others from running.
 pub(crate) fn validate(args: &args::Validate, progress: args::Progress) -> Ended {
     let list = CaseList::load(&args.file)?;
     let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name().contains(only));
@@ -59,18 +60,24 @@ pub(crate) fn validate(args: &args::Validate, progress: args::Progress) -> Ended
 
 fn run(case: &Case, args: &args::Validate, progress: args::Progress) -> Result<Judged, Error> {
     let mut bar = Bar::reading(progress, case.name());
-    let scenario = match case.scenario(args.seed) {
-        Ok(scenario) => scenario,
-        Err(why) => {
-            drop(bar);
-            tell(why.render(std::io::stderr().is_terminal()));
-            return Ok(Judged::refused(case, &why));
-        }
+    let ready = match case.ready(args.seed) {
+        Ok(ready) => ready,
+        Err(why) => return not_run(case, "refused", bar, &why.into()),
     };
     let options = Options { threads: args.threads.number(), ..Options::default() };
-    bar.running(&scenario);
-    let simulated = simulate(&scenario, &options, &mut |p| bar.update(&scenario, p))?;
-    Ok(Judged::of(case, Verdict::of(case, &scenario, &simulated.flows)))
+    bar.running(&ready.scenario);
+    match simulate(&ready.scenario, &options, &mut |p| bar.update(&ready.scenario, p)) {
+        Ok(simulated) => Ok(Judged::of(case, Verdict::of(case, &ready, &simulated.flows))),
+        Err(Error::Stopped) => Err(Error::Stopped),
+        Err(why) => not_run(case, "broken", bar, &why),
+    }
+}
+
+/// Say why a case has no result.
+fn not_run(case: &Case, verdict: &'static str, bar: Bar, why: &Error) -> Result<Judged, Error> {
+    drop(bar);
+    tell(why.render(std::io::stderr().is_terminal()));
+    Ok(Judged::without(case, verdict, why))
 }
 
 impl Judged {
@@ -92,10 +99,10 @@ impl Judged {
         }
     }
 
-    fn refused(case: &Case, why: &Diagnostic) -> Self {
+    fn without(case: &Case, verdict: &'static str, why: &Error) -> Self {
         Self {
             case: case.name().to_owned(),
-            verdict: "refused",
+            verdict,
             limit_us: case.limit(),
             tail_us: None,
             messages: None,
@@ -133,14 +140,17 @@ fn table(all: &[Judged]) -> String {
 /// The command fails unless all cases passed.
 fn ended(all: &[Judged]) -> Ended {
     let count = |verdict| all.iter().filter(|case| case.verdict == verdict).count();
-    let (failed, refused) = (count("fail"), count("refused"));
-    if failed + refused == 0 {
+    let (failed, refused, broken) = (count("fail"), count("refused"), count("broken"));
+    if failed + refused + broken == 0 {
         return Ok(());
     }
-    let what = format!("of {} cases {failed} failed and {refused} were refused", all.len());
-    let hint = match refused {
+    let mut what = format!("of {} cases {failed} failed and {refused} were refused", all.len());
+    if broken > 0 {
+        what += &format!("; the runs of {broken} broke");
+    }
+    let hint = match refused + broken {
         0 => "a limit is of one run: --seed N draws other paths",
-        _ => "why a case was refused stands above",
+        _ => "why a case has no result stands above",
     };
     Err(Error::Run { what, hint: hint.to_owned() })
 }

@@ -143,11 +143,11 @@ pub enum Stands {
     Better,
     /// Not significantly different from the best.
     Flat,
-    /// Significantly worse than the best.
+    /// Significantly worse than the best: errors of all points together are 5 % at most.
     Worse,
-    /// It breaks a constraint.
+    /// Its mean breaks a constraint.
     Infeasible,
-    /// A job of it has failed.
+    /// A job of it has failed, or has no value of a metric that is asked for.
     Failed,
     /// Jobs of it are missing.
     Open,
@@ -231,7 +231,8 @@ impl TuneResults {
     #[must_use]
     pub fn without_best(&self) -> String {
         let Some(least) = self.points.first().filter(|p| p.stands == Stands::Infeasible) else {
-            return "no best point: runs failed or are missing".to_owned();
+            let why = self.without_value().unwrap_or_else(|| "runs are missing".to_owned());
+            return format!("no best point: {why}");
         };
         let side = |value: &Option<f64>| value.map_or_else(|| "none".to_owned(), short);
         let sides = self.constraints.iter().zip(&least.constraints);
@@ -262,7 +263,7 @@ impl TuneResults {
 
     fn about_flat(&self, flat: &Flat) -> String {
         if flat.points < 2 {
-            return "flat: nowhere; every other point is significantly worse".to_owned();
+            return self.about_others();
         }
         let range = |((axis, from), to): ((&String, &String), &String)| match from == to {
             true => format!("{axis} {from}"),
@@ -279,6 +280,29 @@ impl TuneResults {
         let (n, all) = (flat.points, self.points.len());
         let ranges = ranges.join(", ");
         format!("flat: {n} of {all} points are not significantly different: {ranges}{within}")
+    }
+
+    /// Where nothing is as good as the best: what the others are.
+    fn about_others(&self) -> String {
+        use Stands::{Better, Failed, Infeasible, Open, Worse};
+        let count = |stands| self.points.iter().filter(|point| point.stands == stands).count();
+        let others = [Better, Worse, Infeasible, Failed, Open].map(|is| (count(is), is.name()));
+        if others.iter().all(|&(n, name)| n == 0 || name == Worse.name()) {
+            return "flat: nowhere; every other point is significantly worse".to_owned();
+        }
+        let some = others.iter().filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}"));
+        format!("flat: nowhere; of the other points {}", some.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Which points have no value, and why the first has none.
+    #[must_use]
+    pub fn without_value(&self) -> Option<String> {
+        let failed: Vec<&TunePoint> =
+            self.points.iter().filter(|point| point.stands == Stands::Failed).collect();
+        let first = failed.first()?;
+        let why = first.error.as_deref().unwrap_or("its runs failed");
+        let (n, all, label) = (failed.len(), self.points.len(), first.label(&self.axes));
+        Some(format!("{n} of {all} points have no value; {label}: {why}"))
     }
 
     /// Writes `tune.json`.

@@ -4,7 +4,9 @@
 
 mod flags;
 mod list;
+mod ready;
 mod verdict;
 
 pub use list::{Case, CaseList};
+pub use ready::Ready;
 pub use verdict::{Flow, Verdict};

@@ -30,6 +30,9 @@ impl Condition {
             return Err(error.hint("for example `goodput_gbps >= 9`"));
         };
         let (left, right) = (formula(left.trim())?, formula(right.trim())?);
+        for side in [&left, &right] {
+            is_a_number(side, at)?;
+        }
         Ok(Self { text: text.to_owned(), left, right, at_least })
     }
 
@@ -43,6 +46,17 @@ impl Condition {
         let over = if self.at_least { right - left } else { left - right };
         Ok(if right == 0.0 { over } else { over / right.abs() })
     }
+}
+
+/// That a side without names has a value.
+fn is_a_number(side: &Formula, at: &At) -> Checked<()> {
+    if side.names().next().is_some() {
+        return Ok(());
+    }
+    let value = side.eval(|name| Err(format!("`{name}` has no value")));
+    value.map(|_| ()).map_err(|why| {
+        at.error(why, "here").hint("a bound is a finite number, such as `0.99 * 1460 / 1500`")
+    })
 }
 
 /// A side of a condition on axes alone.
@@ -88,6 +102,8 @@ mod tests {
         let said = |text: &str| condition(text).err().unwrap().to_string();
         assert!(said("low").contains("neither `<=` nor `>=`"));
         assert!(said("low <=").contains("`` is not a formula"));
+        assert!(said("low <= 1/0").contains("`1/0` is inf"));
+        assert!(said("0/0 <= low").contains("`0/0` is NaN"));
         assert!(said("lw <= high").contains("there is no axis `lw`"));
     }
 }

@@ -326,6 +326,17 @@ pub(crate) fn option(edit: &str) -> Edit {
     (edit.to_owned(), At { source: Arc::new(source), span: 0..edit.len() })
 }
 
+/// What was given on the command line for an option, as errors show it.
+pub(crate) fn given(option: &str, text: &str) -> At {
+    let source = Source { name: option.to_owned(), text: text.to_owned() };
+    At { source: Arc::new(source), span: 0..text.len() }
+}
+
+/// The key that an edit sets.
+pub(crate) fn key_of(edit: &str) -> &str {
+    edit.split('=').next().unwrap_or_default().trim()
+}
+
 /// Names that formulas use: of runs and axes.
 pub(crate) fn name(name: &str, what: &str, at: &At) -> Checked<()> {
     let first = name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');

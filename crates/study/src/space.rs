@@ -15,7 +15,8 @@ pub(crate) const POINTS_MAX: usize = 1 << 16;
 /// The most axes that the library has.
 const AXES_MAX: usize = 256;
 
-/// Significant digits of a value that is drawn from a range: more would only be hard to read.
+/// Significant digits of a value that is drawn from a range, or of the width of a range that is
+/// narrower than its values: more would only be hard to read.
 const DIGITS: i32 = 3;
 
 /// The axes of a tuner.
@@ -243,7 +244,8 @@ impl Range {
         if self.of == Quantity::Whole || value == 0.0 {
             return libm::round(value);
         }
-        let digits = DIGITS - 1 - libm::floor(libm::log10(value.abs())) as i32;
+        let finest = value.abs().min(self.high - self.low);
+        let digits = DIGITS - 1 - libm::floor(libm::log10(finest)) as i32;
         let scale = libm::exp10(f64::from(digits.abs()));
         match digits >= 0 {
             true => libm::round(value * scale) / scale,
@@ -252,6 +254,8 @@ impl Range {
     }
 
     fn value(&self, number: f64) -> AxisValue {
+        // -0 is 0.
+        let number = number + 0.0;
         // What is not below 0: the ends of a range of quantities are such.
         let exact = |scale: f64| libm::round(number * scale) as u64;
         let text = match self.of {
@@ -353,6 +357,10 @@ mod tests {
         assert_eq!(axis("{ from = 0.0004, to = 0.0009 }", 0.123_456), "0.000462");
         assert_eq!(axis("{ from = -7, to = 7 }", 0.999), "7");
         assert_eq!(axis("[\"a\", \"b\"]", 0.999), "b");
+        assert_eq!(axis("{ from = 1000.0, to = 1000.5 }", 0.3), "1000.15", "of its width");
+        assert_eq!(axis("{ from = \"100us\", to = \"101us\" }", 0.123), "100120ns");
+        let whole = "{ from = -1, to = 1 }";
+        assert_eq!([0.4, 0.5, 0.6].map(|share| axis(whole, share)), ["0", "0", "0"]);
     }
 
     #[test]

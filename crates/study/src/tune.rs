@@ -23,9 +23,9 @@ use crate::study::{Study, document};
 use crate::tuned::Tuned;
 use crate::{Checked, runs};
 
-/// A difference over the seeds that have chosen the best point counts at 99 %, not at 95 %, for all
-/// points together: these seeds flatter the best (docs/specs/halving.md, section 4).
-const STRICTER: usize = 5;
+/// What is said of points may be wrong with 5 % for all together: one half is for what the seeds of
+/// the halving say, the other for what fresh seeds say (docs/specs/halving.md, section 4).
+const PARTS: usize = 2;
 
 /// A scenario's own search for the best values of some of its keys.
 pub struct Tune {
@@ -84,10 +84,15 @@ impl Tune {
         };
         let mut sets = table.node("set").map_or(Ok(Vec::new()), run::texts)?;
         let Points { axes, points, are_drawn } = points(&mut table, &sets)?;
-        sets.extend(instead.edits.iter().map(|edit| run::option(edit)));
-        let seeds = run::needed_seeds(&mut table)?;
-        let seeds = instead.seeds.map_or(seeds, |seeds| seeds.list().to_vec());
-        let confirm = confirm(&mut table, points.len(), &seeds)?;
+        let edits = instead.edits.iter().map(|edit| run::option(edit)).collect::<Vec<_>>();
+        is_varied_by_axes_alone(&sets, &edits)?;
+        sets.extend(edits);
+        let own = run::needed_seeds(&mut table)?;
+        let (seeds, seeds_at) = match instead.seeds {
+            Some(seeds) => (seeds.list().to_vec(), run::given("--seeds", &seeds.to_string())),
+            None => (own, table.place("seeds")),
+        };
+        let confirm = confirm(&mut table, points.len(), (&seeds, &seeds_at))?;
         let budget = budget(&mut table, points.len(), instead.budget)?;
         let rounds = halving::schedule(points.len(), budget, (seeds.len() - confirm) as u64);
         let at = table.place("axes");
@@ -282,7 +287,8 @@ impl Tune {
         metrics::Difference::so_far(&differences, u32::try_from(sentences).unwrap_or(u32::MAX))
     }
 
-    /// The same over seeds of the halving, of all other points.
+    /// The same over seeds of the halving, which have chosen the best: any pair of points could
+    /// have been compared, after any of the rounds.
     pub(crate) fn less_chosen(
         &self,
         judge: &Judge<'_>,
@@ -290,7 +296,19 @@ impl Tune {
         best: usize,
         seeds: Range<usize>,
     ) -> metrics::Difference {
-        self.less_best(judge, point, best, seeds, STRICTER * (self.points.len() - 1))
+        let pairs = self.points.len() * (self.points.len() - 1) / 2;
+        self.less_best(judge, point, best, seeds, PARTS * pairs * self.rounds.len())
+    }
+
+    /// The same over fresh seeds, of all but one of so many points.
+    pub(crate) fn less_confirmed(
+        &self,
+        judge: &Judge<'_>,
+        point: usize,
+        best: usize,
+        finalists: usize,
+    ) -> metrics::Difference {
+        self.less_best(judge, point, best, self.fresh(), PARTS * (finalists - 1))
     }
 
     /// Whether a point with this difference to the best is worse.
@@ -325,6 +343,7 @@ fn points(table: &mut Reader<'_>, sets: &[run::Edit]) -> Checked<Points> {
     };
     let points = choose(&space, wanted(table, &space)?, &holds, table)?;
     match points.points.len() {
+        0 if !conditions.is_empty() => Err(nothing_meets(table)),
         0 | 1 => {
             let error = table.error("axes", "there are fewer than two points", "here");
             Err(error.hint("give an axis more values, or leave out a condition of `where`"))
@@ -358,14 +377,58 @@ fn choose(
 ) -> Checked<Points> {
     let Some(wanted) = wanted else { return Ok(space.grid(holds)) };
     space.draw(wanted, holds).map_err(|few| {
+        if few.0 == 0 {
+            return nothing_meets(table);
+        }
         let message = format!("there are not {wanted} points: {} were found", few.0);
         let error = table.error("points", message, "too many");
         error.hint("fewer points, wider ranges, or fewer conditions in `where`")
     })
 }
 
+/// No point meets the conditions of `where`.
+fn nothing_meets(table: &Reader<'_>) -> Diagnostic {
+    let error = table.error("where", "no point meets these conditions", "here");
+    error.hint("wider ranges, or fewer conditions; one on an axis of names never holds")
+}
+
+/// That the search decides on seeds and axes, and nothing else sets them: edits of the file with
+/// names of axes in them come first, and those on the command line after.
+fn is_varied_by_axes_alone(sets: &[run::Edit], edits: &[run::Edit]) -> Checked<()> {
+    let within = |key: &str, of: &str| {
+        key == of || key.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'))
+    };
+    for (edit, at) in sets.iter().chain(edits) {
+        let key = run::key_of(edit);
+        if key == "seed" {
+            let error = at.error("a search has its own seeds", "without effect");
+            return Err(error.hint("`seeds` of `[tune]`, or `--seeds 1-30`"));
+        }
+        if within(key, "tune") {
+            let error = at.error("the search itself is not edited", "without effect");
+            return Err(error.hint("`--seeds` and `--budget` are options; else change the file"));
+        }
+    }
+    for (edit, at) in edits {
+        let key = run::key_of(edit);
+        let cancels = |(set, _): &&run::Edit| {
+            let varied = run::key_of(set);
+            set.contains('{') && (within(key, varied) || within(varied, key))
+        };
+        if let Some((set, _)) = sets.iter().find(cancels) {
+            let error = at.error(format!("it cancels `{set}`, which the search varies"), "here");
+            return Err(error.hint("take that and its axis out of `[tune]` first"));
+        }
+    }
+    Ok(())
+}
+
 /// How many seeds are fresh.
-fn confirm(table: &mut Reader<'_>, points: usize, seeds: &[u64]) -> Checked<usize> {
+fn confirm(
+    table: &mut Reader<'_>,
+    points: usize,
+    (seeds, seeds_at): (&[u64], &At),
+) -> Checked<usize> {
     let Some(confirm) = table.maybe::<u32>("confirm")? else {
         let hint = "add `confirm = 10`: the last 10 seeds do not choose the best, but confirm it";
         return Err(table.missing("confirm", hint));
@@ -373,12 +436,12 @@ fn confirm(table: &mut Reader<'_>, points: usize, seeds: &[u64]) -> Checked<usiz
     let confirm = table.within("confirm", confirm, 2..=RUNS_MAX as u32)? as usize;
     if seeds.len() <= confirm {
         let message = format!("there are {} seeds, and {confirm} are to be fresh", seeds.len());
-        let error = table.error("seeds", message, "too few");
+        let error = seeds_at.error(message, "too few");
         return Err(error.hint("the halving takes the others: give more, or a smaller `confirm`"));
     }
     if points as u64 * seeds.len() as u64 > RUNS_MAX {
         let message = format!("{points} points with {} seeds each", seeds.len());
-        let error = table.error("seeds", message, "too many");
+        let error = seeds_at.error(message, "too many");
         return Err(error.hint(format!("{RUNS_MAX} runs at most: fewer points or seeds")));
     }
     Ok(confirm)
@@ -396,7 +459,11 @@ fn budget(table: &mut Reader<'_>, points: usize, instead: Option<u64>) -> Checke
         Some(budget) if budget >= least => Ok(budget),
         Some(budget) => {
             let message = format!("a budget of {budget} runs is less than {least}, one seed each");
-            Err(table.error("budget", message, "too small").hint(hint))
+            let at = match instead {
+                Some(_) => run::given("--budget", &budget.to_string()),
+                None => table.place("budget"),
+            };
+            Err(at.error(message, "too small").hint(hint))
         }
         None => Err(table.missing("budget", &hint)),
     }

@@ -68,10 +68,7 @@ impl Tuned<'_> {
         let latest = if fresh.is_some() { tune.fresh() } else { halving.clone() };
         let beside = |best: &usize| *best != point && matches!(standing, Standing::Feasible(_));
         let less_best = found.best.filter(beside).map(|best| match fresh {
-            Some(_) => {
-                let others = found.finalists - 1;
-                tune.less_best(&self.judge, point, best, tune.fresh(), others)
-            }
+            Some(_) => tune.less_confirmed(&self.judge, point, best, found.finalists),
             None => {
                 let common = tune.of_halving(found.rounds[point].min(found.rounds[best]));
                 tune.less_chosen(&self.judge, point, best, common)
@@ -265,7 +262,7 @@ constraints = ["utilization >= 0.5"]
         }
         assert!(chosen_by < 9.8, "{chosen_by}");
         assert!((confirmed - 10.0).abs() < 0.06, "three standard errors: {confirmed}");
-        assert!(all_flat >= 90, "of {SEARCHES} searches {all_flat} say that all is flat");
+        assert!(all_flat >= 93, "of {SEARCHES} searches {all_flat} say that all is flat");
     }
 
     #[test]
@@ -281,6 +278,32 @@ constraints = ["utilization >= 0.5"]
         // Most of the noise is common to all and gone in the differences: three seeds decide.
         let far = results.points.last().unwrap();
         assert_eq!((&*far.at[0], far.confirmed, far.rounds), ("7", None, 1));
+    }
+
+    /// Points that are alike: `worse` and `better` are false, in 5 % of searches at most. With
+    /// noise of 5 % of 100 searches, 11 or more come by chance with less than 2 %.
+    #[test]
+    fn equal_points_are_seldom_told_apart() {
+        let wrong = |n: &u64| {
+            let results = search(&|point, seed| (10.0 + noise(1_000 + n, point, seed), 1.0));
+            let told = |stands| !place(&results, stands).is_empty();
+            told(Stands::Worse) || told(Stands::Better)
+        };
+        let wrong = (0..100).filter(wrong).count();
+        assert!(wrong <= 10, "{wrong} of 100");
+    }
+
+    #[test]
+    fn where_nothing_is_flat_it_says_what_the_others_are() {
+        let results = search(&|n, seed| {
+            let aim = 10.0 + n.abs_diff(3) as f64 + noise(1, n, seed) * 0.01;
+            (aim, if n > 4 { 0.4 } else { 0.6 })
+        });
+        let said = results.sentences().join("\n");
+        assert!(
+            said.contains("flat: nowhere; of the other points 4 worse, 3 infeasible"),
+            "{said}"
+        );
     }
 
     #[test]

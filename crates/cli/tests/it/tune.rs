@@ -148,11 +148,28 @@ fn jobs_can_be_listed_collected_and_run_elsewhere() {
     assert_eq!(said.matches("open │").count(), 4, "{said}");
 }
 
+/// A metric that runs do not have is no failed run, and no success.
+#[test]
+fn points_without_a_value_are_named_with_the_reason() {
+    let dir =
+        with_tune(&TUNE.replace("fct_us.max", "fct_us.max / (packets.trimmed - packets.trimmed)"));
+    let output = trimline(dir.path(), &["tune", "x.toml"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("no best point: 4 of 4 points have no value; payload="), "{said}");
+    assert!(said.contains("is inf"), "{said}");
+}
+
 /// What is said of the search with `from` replaced by `to`.
 fn refused(from: &str, to: &str) -> String {
     assert!(TUNE.contains(from), "{from:?} is not in the scenario");
-    let dir = with_tune(&TUNE.replacen(from, to, 1));
-    let output = trimline(dir.path(), &["tune", "x.toml"]);
+    refused_with(&TUNE.replacen(from, to, 1), &[])
+}
+
+/// What is said of a search with these arguments.
+fn refused_with(scenario: &str, args: &[&str]) -> String {
+    let dir = with_tune(scenario);
+    let output = trimline(dir.path(), &[&["tune", "x.toml"], args].concat());
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(!dir.path().join("out").exists());
     text(&output.stderr)
@@ -182,6 +199,19 @@ fn what_is_wrong_in_a_search() {
     let condition = "where = [\"payloads <= 9000\"]\nset = [";
     insta::assert_snapshot!("unknown_axis", refused("set = [", condition));
     insta::assert_snapshot!("value_refused", refused("to = \"9000B\"", "to = \"90MB\""));
+    let inf = "\nconstraints = [\"goodput_gbps <= 1/0\"]\nminimise";
+    insta::assert_snapshot!("no_bound", refused("\nminimise", inf));
+    insta::assert_snapshot!("own_seed", refused("{payload}\"]", "{payload}\", \"seed=3\"]"));
     let nothing = "where = [\"payload <= 1\"]\nset = [";
     insta::assert_snapshot!("no_point_left", refused("set = [", nothing));
+}
+
+#[test]
+fn options_that_cannot_hold_are_refused_where_they_were_given() {
+    insta::assert_snapshot!("option_budget", refused_with(TUNE, &["--budget", "3"]));
+    insta::assert_snapshot!("option_seeds", refused_with(TUNE, &["--seeds", "1-3"]));
+    insta::assert_snapshot!("option_seed", refused_with(TUNE, &["--set", "seed=4"]));
+    insta::assert_snapshot!("option_tune", refused_with(TUNE, &["--set", "tune.budget=40"]));
+    let cancels = refused_with(TUNE, &["--set", "transport.payload=\"1KB\""]);
+    insta::assert_snapshot!("option_cancels", cancels);
 }

@@ -9,7 +9,7 @@ const MATRIX: &str = "Nodes 16\nConnections 2\n0->13 id 1 start 3 size 100000\n\
                       1->14 id 2 start 3 size 100000\n";
 
 /// One case within its limit, one that is not supported, one whose flow has an impossible limit,
-/// one that ends too early.
+/// one that ends too early, one with a message that never starts.
 const LIST: &str = "\
 two.cm
 !Experiment well within
@@ -31,7 +31,16 @@ two.cm
 !Binary ./htsim_uec
 !Param -end 5
 !tailFCT 100
+waits.cm
+!Experiment one never starts
+!Binary ./htsim_uec
+!tailFCT 100
 ";
+
+/// The second message waits for two others, of which there is one.
+const WAITS: &str = "Nodes 16\nConnections 2\nTriggers 1\n\
+                     0->13 id 1 start 3 size 100000 send_done_trigger 1\n\
+                     1->14 id 2 trigger 1 size 100000\ntrigger id 1 barrier count 2\n";
 
 fn validate(dir: &Path, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::cargo_bin("trimline").unwrap();
@@ -45,6 +54,7 @@ fn lists() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("list.txt"), LIST).unwrap();
     std::fs::write(dir.path().join("two.cm"), MATRIX).unwrap();
+    std::fs::write(dir.path().join("waits.cm"), WAITS).unwrap();
     dir
 }
 
@@ -55,7 +65,7 @@ fn a_case_that_is_refused_is_named_and_the_others_run() {
     assert_eq!(code, 1);
     let cases: Vec<Value> = serde_json::from_str(&out).unwrap();
     let verdicts: Vec<&str> = cases.iter().map(|case| case["verdict"].as_str().unwrap()).collect();
-    assert_eq!(verdicts, ["pass", "refused", "fail", "fail"]);
+    assert_eq!(verdicts, ["pass", "refused", "fail", "fail", "fail"]);
     // Starts are in microseconds: 25 packets from 3 us on, and an answer over 6 links each way.
     let tail = cases[0]["tail_us"].as_f64().unwrap();
     assert!((22.0..30.0).contains(&tail), "{tail}");
@@ -63,7 +73,25 @@ fn a_case_that_is_refused_is_named_and_the_others_run() {
     assert!(cases[1]["refused"].as_str().unwrap().starts_with("list.txt:10:8: `-failed` is not"));
     assert!(cases[2]["flows"][0]["tail_us"].as_f64().unwrap() > 5.0);
     assert_eq!((&cases[3]["complete"], &cases[3]["messages"]), (&0.into(), &2.into()));
-    assert!(err.contains("of 4 cases 2 failed and 1 were refused"), "{err}");
+    assert_eq!((&cases[4]["complete"], &cases[4]["messages"]), (&1.into(), &2.into()));
+    assert!(err.contains("of 5 cases 3 failed and 1 were refused"), "{err}");
+}
+
+/// The messages are there a few microseconds before their senders hear of it.
+#[test]
+fn an_answer_after_the_end_does_not_count() {
+    let dir = lists();
+    let (_, out, _) = validate(dir.path(), &["--json", "--only", "well"]);
+    let cases: Vec<Value> = serde_json::from_str(&out).unwrap();
+    let tail = cases[0]["tail_us"].as_f64().unwrap();
+    let verdict = |end: f64| {
+        let case = format!("two.cm\n!Binary ./htsim_uec\n!tailFCT 100\n!Param -end {end}\n");
+        std::fs::write(dir.path().join("list.txt"), case).unwrap();
+        let (_, out, _) = validate(dir.path(), &["--json"]);
+        let cases: Vec<Value> = serde_json::from_str(&out).unwrap();
+        cases[0]["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([verdict(tail.floor()), verdict(tail.ceil())], ["fail", "pass"]);
 }
 
 #[test]

@@ -1,19 +1,12 @@
-//! The flags of a case, and the scenario that they mean.
-
-use std::path::Path;
-use std::sync::Arc;
+//! The flags of a case, and the edits that they mean.
 
 use transports::uet;
 use units::{Bytes, Rate};
 
 use super::list::{Case, Word};
-use crate::diagnostic::{Checked, Diagnostic, Source, did_you_mean};
-use crate::{Scenario, files};
-
-/// The program whose flags these are.
-const BINARY: &str = "htsim_uec";
-/// What the program runs if a list does not say.
-const USUAL_BINARY: &str = "htsim_eqds";
+use super::ready::text;
+use crate::Scenario;
+use crate::diagnostic::{Checked, Diagnostic, did_you_mean};
 
 /// The flags that have a meaning here, with values and without.
 const WITH_VALUE: &[&str] =
@@ -22,14 +15,12 @@ const ALONE: &[&str] = &["-receiver_cc", "-receiver_cc_only", "-sender_cc", "-se
 /// This one has two.
 const ECN: &str = "-ecn";
 
-/// The scenario that a case is, but for its flags: 100 Gb/s, 1 us a link, packets of 4150 B.
-const BASE: &str = include_str!("../../../../scenarios/uet/permutation_16.toml");
 const RATE: Rate = Rate(100_000_000_000);
 const PAYLOAD: u16 = 4086;
 
 /// What the flags of a case say. The program's defaults.
 #[derive(Debug)]
-struct Flags {
+pub(super) struct Flags {
     sender: bool,
     receiver: bool,
     end_us: u64,
@@ -41,7 +32,7 @@ struct Flags {
     window: u64,
     queue: Option<u64>,
     ecn: Option<(u64, u64)>,
-    topology: Option<Word>,
+    pub(super) topology: Option<Word>,
 }
 
 impl Flags {
@@ -60,7 +51,7 @@ impl Flags {
     };
 
     /// Those of `case`, as the program reads them: one after the other.
-    fn of(case: &Case) -> Checked<Self> {
+    pub(super) fn of(case: &Case) -> Checked<Self> {
         let mut flags = Self::USUAL;
         let mut words = case.flags.iter();
         while let Some(flag) = words.next() {
@@ -94,75 +85,9 @@ fn unknown(case: &Case, at: &Word, flag: &str) -> Diagnostic {
     case.error(format!("`{flag}` is not supported"), at).hint(did_you_mean(flag, &known))
 }
 
-impl Case {
-    /// The scenario that it is. `seed` is for cases that have none of their own.
-    ///
-    /// # Errors
-    /// It is another program's, has a flag that is not supported, or a file of it is wrong.
-    pub fn scenario(&self, seed: u64) -> Checked<Scenario> {
-        self.is_ours()?;
-        let flags = Flags::of(self)?;
-        let topology = self.topology(&flags)?;
-        let list = crate::At { source: Arc::clone(&self.list), span: self.matrix.span.clone() };
-        // What is wrong with an edit stands in the list.
-        let wrong = |error: Diagnostic| match error.edit() {
-            Some(_) => error.moved_to(&list, "flags of this case"),
-            None => error,
-        };
-        let parse = |edits: &[String]| {
-            Scenario::parse(&self.name, BASE, Path::new(""), edits).map_err(wrong)
-        };
-        let around = parse(std::slice::from_ref(&topology))?;
-        let mut edits = flags.edits(&around, seed);
-        edits.push(topology);
-        edits.push(format!("name={}", text(&self.name)));
-        let matrix = text(&absolute(&self.dir.join(&self.matrix.text)));
-        edits.push(format!("traffic={{kind=\"file\",start_unit=\"us\",file={matrix}}}"));
-        parse(&edits)
-    }
-
-    fn is_ours(&self) -> Checked<()> {
-        let (binary, at) = match &self.binary {
-            Some(word) => (word.text.as_str(), word),
-            None => (USUAL_BINARY, &self.matrix),
-        };
-        if Path::new(binary).file_name().is_some_and(|name| name == BINARY) {
-            return Ok(());
-        }
-        let error = self.error(format!("a case for `{binary}`"), at);
-        Err(error.hint(format!(
-            "cases for {BINARY} are run; a case without `!Binary` is for {USUAL_BINARY}"
-        )))
-    }
-
-    /// The topology, as an edit of [`BASE`].
-    fn topology(&self, flags: &Flags) -> Checked<String> {
-        if let Some(file) = &flags.topology {
-            let file = text(&absolute(&self.dir.join(&file.text)));
-            return Ok(format!("topology={{kind=\"file\",file={file}}}"));
-        }
-        let path = self.dir.join(&self.matrix.text);
-        let matrix = files::read_text(&path).map_err(|why| {
-            let error = self.error(format!("cannot read {}: {why}", path.display()), &self.matrix);
-            error.hint("paths are relative to the list")
-        })?;
-        let source = Source { name: path.display().to_string(), text: matrix };
-        let unit = workload::StartUnit::Microseconds;
-        let matrix = workload::read_cm_in(&source.text, &source.name, unit);
-        let matrix = matrix.map_err(|error| files::located(&Arc::new(source), &error))?;
-        let hosts = matrix.nodes;
-        let k = (2..=64).step_by(2).find(|k: &u32| k.pow(3) / 4 == hosts).ok_or_else(|| {
-            let error = format!("no fat-tree of three tiers has {hosts} hosts");
-            let error = self.error(error, &self.matrix);
-            error.hint("16, 128, 1024 or 8192; other fabrics have a file: -topo FILE")
-        })?;
-        Ok(format!("topology.k={k}"))
-    }
-}
-
 impl Flags {
-    /// The edits of [`BASE`] that they are, in the fabric of `around`.
-    fn edits(&self, around: &Scenario, seed: u64) -> Vec<String> {
+    /// The edits of the base that they are, in the fabric of `around`.
+    pub(super) fn edits(&self, around: &Scenario, seed: u64) -> Vec<String> {
         let config = uet::Config::htsim(PAYLOAD);
         let mtu = config.mtu();
         let rtt = around.topology().clone().with_mtu(mtu).longest_rtt();
@@ -174,6 +99,8 @@ impl Flags {
         let mut edits = vec![
             format!("seed={}", self.seed.unwrap_or(seed)),
             format!("measure.limit=\"{}us\"", self.end_us),
+            // The program has none.
+            "host.send_jitter=0".to_owned(),
             format!("queue.capacity=\"{queue}\""),
             format!("queue.header_capacity=\"{}\"", Bytes(queue.0.saturating_mul(2))),
             format!("queue.ecn_low=\"{}\"", packets(low)),
@@ -199,15 +126,6 @@ impl Flags {
     }
 }
 
-/// As TOML writes it.
-fn text(text: &str) -> toml::Value {
-    toml::Value::String(text.to_owned())
-}
-
-fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,7 +139,7 @@ mod tests {
         std::fs::write(dir.path().join("one.cm"), MATRIX).unwrap();
         let list = dir.path().join("list.txt");
         std::fs::write(&list, format!("one.cm\n!Binary ./htsim_uec\n{lines}")).unwrap();
-        CaseList::load(&list).unwrap().cases()[0].scenario(5)
+        Ok(CaseList::load(&list).unwrap().cases()[0].ready(5)?.scenario)
     }
 
     fn resolved(lines: &str, table: &str, key: &str) -> String {
@@ -233,6 +151,7 @@ mod tests {
     fn flags_mean_what_they_mean_to_the_program() {
         let cases = [
             ("", "topology", "k", "4"),
+            ("", "host", "send_jitter", "\"0ps\""),
             ("", "queue", "capacity", "\"178450B\""),
             ("", "queue", "ecn_low", "\"37350B\""),
             ("", "queue", "ecn_high", "\"145250B\""),
@@ -281,9 +200,8 @@ mod tests {
             ("!Param -paths\n", "3:8 `-paths` without a value"),
             ("!Param -q 5000000000\n", "3:11 `5000000000` is not a whole number"),
             ("!Param -paths many\n", "3:15 `many` is not a whole number"),
-            ("!Binary ./htsim_ndp\n", "3:9 a case for `./htsim_ndp`"),
-            ("!Param -paths 100\n", "1:1 Ultra Ethernet: entropies 100 must be"),
-            ("!Param -ecn 25 10\n", "1:1 `ecn_high` is 41500B, less than `ecn_low`"),
+            ("!Param -paths 100\n", "3:8 Ultra Ethernet: entropies 100 must be"),
+            ("!Param -ecn 25 10\n", "3:8 `ecn_high` is 41500B, less than `ecn_low`"),
         ];
         let wrong: Vec<String> = cases
             .iter()

@@ -29,6 +29,8 @@ pub struct Case {
     pub(super) limit: Option<u64>,
     /// The same for all messages from one host to another.
     pub(super) flows: Vec<(Word, u64)>,
+    /// What stood after `!` so far.
+    seen: Vec<String>,
 }
 
 /// A word of the list, and where it stands.
@@ -52,6 +54,8 @@ impl CaseList {
             Diagnostic::new(format!("cannot read {}: {why}", path.display()))
                 .hint("give a list of cases, such as validate_uec_sender.txt")
         })?;
+        // Some editors put a mark at the beginning.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let source = Source { name: path.display().to_string(), text };
         Self::read(&Arc::new(source), path.parent().unwrap_or(Path::new("")))
     }
@@ -67,7 +71,15 @@ impl CaseList {
                 continue;
             }
             let Some(kind) = first.text.strip_prefix('!') else {
-                cases.push(Case::new(list, dir, first.clone()));
+                let case = Case::new(list, dir, first.clone());
+                if let Some(second) = words.get(1) {
+                    let error = case.error(format!("`{}` after the matrix", second.text), second);
+                    return Err(error.hint(
+                        "a case begins with the name of its matrix alone; flags stand below it, \
+                         after `!Param`",
+                    ));
+                }
+                cases.push(case);
                 continue;
             };
             let Some(case) = cases.last_mut() else {
@@ -102,6 +114,7 @@ impl Case {
             flags: Vec::new(),
             limit: None,
             flows: Vec::new(),
+            seen: Vec::new(),
         }
     }
 
@@ -117,8 +130,14 @@ impl Case {
         self.limit
     }
 
-    /// A line below its matrix: `!kind` and what follows.
+    /// A line below its matrix: `!kind` and what follows. What there can be one of stands once.
     fn add(&mut self, kind: &str, at: &Word, words: &[Word]) -> Checked<()> {
+        let once = ["Experiment", "Binary", "tailFCT"].contains(&kind);
+        if once && self.seen.iter().any(|seen| seen == kind) {
+            let error = self.error(format!("`!{kind}` stands twice in a case"), at);
+            return Err(error.hint("leave one of them out; another case begins with its matrix"));
+        }
+        self.seen.push(kind.to_owned());
         match (kind, words) {
             ("continue", []) => {}
             ("Experiment", [_, ..]) => {
@@ -131,7 +150,14 @@ impl Case {
                 // In these lists 0 means that there is none.
                 self.limit = Some(self.number(limit)?).filter(|&limit| limit > 0);
             }
-            ("FCT", [flow, limit]) => self.flows.push((flow.clone(), self.number(limit)?)),
+            ("FCT", [flow, limit]) => {
+                let us = self.number(limit)?;
+                if us == 0 {
+                    let error = self.error("a limit of 0 us for a flow", limit);
+                    return Err(error.hint("nothing is so fast; leave the line out for no limit"));
+                }
+                self.flows.push((flow.clone(), us));
+            }
             _ if KINDS.contains(&kind) => {
                 let error = Diagnostic::new(format!("`!{kind}` with {} words", words.len()));
                 let error = error.at(&self.list, at.span.clone(), "here");
@@ -198,6 +224,15 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_matrix() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("list.txt");
+        std::fs::write(&path, "\u{feff}one.cm\n!tailFCT 5\n").unwrap();
+        let list = CaseList::load(&path).unwrap();
+        assert_eq!((list.cases()[0].name(), list.cases()[0].limit()), ("one.cm", Some(5)));
+    }
+
+    #[test]
     fn what_is_no_list_is_refused_where_it_is() {
         let refused = |text: &str| read(text).unwrap_err().to_string();
         for (text, error) in [
@@ -207,6 +242,9 @@ mod tests {
                 "a.cm\n!tailFTC 1\n",
                 "list.txt:2:1: `!tailFTC` is not known; did you mean `tailFCT`?",
             ),
+            ("a.cm -paths 4\n", "list.txt:1:6: `-paths` after the matrix"),
+            ("a.cm\n!tailFCT 5\n!tailFCT 6\n", "list.txt:3:1: `!tailFCT` stands twice in a case"),
+            ("a.cm\n!FCT Uec_1_0 0\n", "list.txt:2:14: a limit of 0 us for a flow"),
             ("a.cm\n!tailFCT\n", "list.txt:2:1: `!tailFCT` with 0 words"),
             ("# nothing\n", "`list.txt` has no cases"),
         ] {

@@ -5,14 +5,14 @@ use metrics::FlowRow;
 use units::{Dur, HostId, Time};
 
 use super::list::{Case, Word};
-use crate::Scenario;
+use super::ready::Ready;
 
 /// What became of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Its messages.
+    /// The messages of its matrix.
     pub messages: usize,
-    /// Those that are complete.
+    /// Those that were complete before the end of the run.
     pub complete: usize,
     /// When the sender of the last of these knew it, microseconds from time zero.
     pub tail_us: Option<f64>,
@@ -34,10 +34,10 @@ pub struct Flow {
 }
 
 impl Verdict {
-    /// Judge the messages that a run of `case`, which is `scenario`, has left.
+    /// Judge the messages that a run of `case`, made ready as `ready`, has left.
     #[must_use]
-    pub fn of(case: &Case, scenario: &Scenario, flows: &[FlowRow]) -> Self {
-        let heard = Heard::of(scenario, flows);
+    pub fn of(case: &Case, ready: &Ready, flows: &[FlowRow]) -> Self {
+        let heard = Heard::of(&ready.scenario, flows);
         let tail = |named: &dyn Fn(&FlowRow) -> bool| heard.last(named).map(us);
         let complete = heard.messages.iter().filter(|(_, at)| at.is_some()).count();
         let flow = |(name, limit): &(Word, u64)| Flow {
@@ -47,25 +47,29 @@ impl Verdict {
         };
         let (tail_us, limited) = (tail(&|_| true), case.flows.iter().map(flow).collect::<Vec<_>>());
         let within = |limit: u64, tail: Option<f64>| tail.is_some_and(|tail| tail <= limit as f64);
-        let passed = complete == flows.len()
+        let passed = complete == ready.messages
             && case.limit.is_none_or(|limit| within(limit, tail_us))
             && limited.iter().all(|flow| within(flow.limit, flow.tail_us));
-        Self { messages: flows.len(), complete, tail_us, flows: limited, passed }
+        Self { messages: ready.messages, complete, tail_us, flows: limited, passed }
     }
 }
 
 /// When senders knew that their messages were complete. A run ends as the last message is there:
-/// the acknowledgements that are then on their way take as long as they do over empty links.
+/// the acknowledgements that are then on their way take as long as they do over empty links. One
+/// that would come after the end of the case does not come.
 struct Heard<'f> {
     messages: Vec<(&'f FlowRow, Option<Time>)>,
 }
 
 impl<'f> Heard<'f> {
-    fn of(scenario: &Scenario, flows: &'f [FlowRow]) -> Self {
+    fn of(scenario: &crate::Scenario, flows: &'f [FlowRow]) -> Self {
         let topology = scenario.topology().clone().with_mtu(CONTROL);
         let there_and_back = |row: &FlowRow| topology.base_rtt(HostId(row.src), HostId(row.dst));
         let back = |row: &FlowRow| Dur(there_and_back(row).0 / 2);
-        let heard = |row: &FlowRow| row.acked.or_else(|| Some(row.finish? + back(row)));
+        let end = scenario.measure.limit;
+        let heard =
+            |row: &FlowRow| row.acked.or_else(|| Some(row.finish?.saturating_add(back(row))));
+        let heard = |row: &FlowRow| heard(row).filter(|&at| at <= end);
         Self { messages: flows.iter().map(|row| (row, heard(row))).collect() }
     }
 

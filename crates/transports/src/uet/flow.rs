@@ -327,6 +327,7 @@ impl Flow {
             }
         }
         self.forget_arrived();
+        self.settle();
         let what = if ack.marked { Feedback::Marked } else { Feedback::Good };
         self.entropy.feedback(cx.now, entropy, what);
         let (marked, in_flight) = (ack.marked, self.in_flight);
@@ -362,6 +363,7 @@ impl Flow {
         let spare = last_hop && self.credit.is_some();
         self.nscc.on_nack(answer, u64::from(size), spare);
         self.miss(config, seq);
+        self.settle();
         self.await_credit(cx.now);
         // Another path would have led over the same last hop.
         let what = match (last_hop, marked) {
@@ -433,6 +435,14 @@ impl Flow {
         self.in_flight = self.in_flight.saturating_sub(i64::from(size));
     }
 
+    /// Where every packet has been answered nothing is in flight, whatever a receiver has counted.
+    /// One that counts too little would leave a closed window, and no timer to open it.
+    fn settle(&mut self) {
+        if self.outstanding == 0 {
+            self.in_flight = self.in_flight.min(0);
+        }
+    }
+
     fn forget_arrived(&mut self) {
         while self.records.front().is_some_and(|record| record.fate == Fate::Arrived) {
             self.records.pop_front();
@@ -495,6 +505,7 @@ impl Flow {
             self.miss(config, seq);
             since = since.max(Some(at));
         }
+        self.settle();
         self.await_credit(cx.now);
         if since.is_some_and(|at| at >= self.doubled) {
             // What was sent before the last doubling tells nothing new.

@@ -429,6 +429,29 @@ fn u8_copies_of_old_credit_permit_no_second_request_for_it() {
     assert!(asks.windows(2).all(|two| two[1].since(two[0]) >= rtt), "{asks:?}");
 }
 
+/// A receiver that acknowledges packets and counts no bytes: the window opens as it has heard of
+/// all of them, whatever was trimmed or lost, with and without credit.
+#[test]
+fn a_receiver_that_counts_nothing_leaves_no_message_waiting() {
+    let credit = Config { credit: true, ..config() };
+    for (seed, config) in [(1, config()), (2, config()), (3, credit)] {
+        let mut net = net(config, 2);
+        let draw = endpoint::Draw::new(seed, endpoint::Purpose::new("uet counts"), 0);
+        net.fault(fault::random(draw, Mix { drop: 0.02, trim: 0.05, ..Mix::NONE }));
+        net.tamper(|pkt| {
+            let header = Repr::parse(pkt.header());
+            if let Ok(Repr { message, kind: Kind::Ack { entropy, psn, ack } }) = header {
+                let ack = Ack { received: 0, ..ack };
+                super::put_header(pkt, Repr { message, kind: Kind::Ack { entropy, psn, ack } });
+            }
+        });
+        let key = net.submit(HostId(1), TO, 500 * PAYLOAD);
+        net.run_until_idle(Dur::from_ms(1_000));
+        // Of altered packets the network keeps no record but this.
+        assert!(net.record(key).acked.is_some(), "seed {seed}");
+    }
+}
+
 /// Messages of one marked packet, which begin more often than looks come, put no look off.
 #[test]
 fn short_messages_at_an_idle_host_do_not_hide_that_the_fabric_is_full() {

@@ -1,0 +1,135 @@
+//! [`Ready`]: a case whose files have been read.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use workload::{ConnectionMatrix, StartUnit};
+
+use super::flags::Flags;
+use super::list::Case;
+use crate::diagnostic::{Checked, Diagnostic, Source};
+use crate::{Scenario, files};
+
+/// The program whose flags these are.
+const BINARY: &str = "htsim_uec";
+/// What the program runs if a list does not say.
+const USUAL_BINARY: &str = "htsim_eqds";
+
+/// The scenario that a case is, but for its flags: 100 Gb/s, 1 us a link, packets of 4150 B.
+const BASE: &str = include_str!("../../../../scenarios/uet/permutation_16.toml");
+
+/// A case that can be run.
+pub struct Ready {
+    /// What is run.
+    pub scenario: Scenario,
+    /// The messages of its matrix, those that wait for others included.
+    pub messages: usize,
+}
+
+/// The keys that flags mean.
+const FLAG_OF: &[(&str, &str)] = &[
+    ("seed", "-seed"),
+    ("measure.limit", "-end"),
+    ("queue.capacity", "-q"),
+    ("queue.header_capacity", "-q"),
+    ("queue.ecn_low", "-ecn"),
+    ("queue.ecn_high", "-ecn"),
+    ("topology", "-topo"),
+    ("transport.entropies", "-paths"),
+    ("transport.initial_window", "-cwnd"),
+    ("transport.rto", "-q"),
+    ("transport.sack_threshold", "-sack_threshold"),
+    ("transport.spray", "-load_balancing_algo"),
+];
+
+impl Case {
+    /// Read its matrix and its topology. `seed` is for cases that have none of their own.
+    ///
+    /// # Errors
+    /// It is another program's, has a flag that is not supported, or a file of it is wrong.
+    pub fn ready(&self, seed: u64) -> Checked<Ready> {
+        self.is_ours()?;
+        let flags = Flags::of(self)?;
+        let matrix = self.connections()?;
+        let topology = self.topology(&flags, &matrix)?;
+        // What is wrong with an edit stands in the list.
+        let wrong = |error: Diagnostic| match error.edit() {
+            Some(edit) => {
+                let span = self.meant_by(edit);
+                error.moved_to(&crate::At { source: Arc::clone(&self.list), span }, "here")
+            }
+            None => error,
+        };
+        let parse = |edits: &[String]| {
+            Scenario::parse(&self.name, BASE, Path::new(""), edits).map_err(wrong)
+        };
+        let around = parse(std::slice::from_ref(&topology))?;
+        let mut edits = flags.edits(&around, seed);
+        edits.push(topology);
+        edits.push(format!("name={}", text(&self.name)));
+        let file = text(&absolute(&self.dir.join(&self.matrix.text)));
+        edits.push(format!("traffic={{kind=\"file\",start_unit=\"us\",file={file}}}"));
+        Ok(Ready { scenario: parse(&edits)?, messages: matrix.flows.len() })
+    }
+
+    /// The flag that an edit stands for, with its values; the matrix if the case has none.
+    fn meant_by(&self, edit: &str) -> Range<usize> {
+        let key = edit.split(['=', ' ']).next().unwrap_or_default();
+        let flag = FLAG_OF.iter().find(|(of, _)| *of == key).map(|(_, flag)| *flag);
+        let at = flag.and_then(|flag| self.flags.iter().rposition(|word| word.text == flag));
+        let Some(words) = at.map(|at| &self.flags[at..]) else { return self.matrix.span.clone() };
+        // Values do not begin as flags do.
+        let values = words[1..].iter().take_while(|word| !word.text.starts_with('-')).count();
+        words[0].span.start..words[values].span.end
+    }
+
+    fn is_ours(&self) -> Checked<()> {
+        let (binary, at) = match &self.binary {
+            Some(word) => (word.text.as_str(), word),
+            None => (USUAL_BINARY, &self.matrix),
+        };
+        if Path::new(binary).file_name().is_some_and(|name| name == BINARY) {
+            return Ok(());
+        }
+        let error = self.error(format!("a case for `{binary}`"), at);
+        Err(error.hint(format!(
+            "cases for {BINARY} are run; a case without `!Binary` is for {USUAL_BINARY}"
+        )))
+    }
+
+    fn connections(&self) -> Checked<ConnectionMatrix> {
+        let path = self.dir.join(&self.matrix.text);
+        let matrix = files::read_text(&path).map_err(|why| {
+            let error = self.error(format!("cannot read {}: {why}", path.display()), &self.matrix);
+            error.hint("paths are relative to the list")
+        })?;
+        let source = Source { name: path.display().to_string(), text: matrix };
+        let matrix = workload::read_cm_in(&source.text, &source.name, StartUnit::Microseconds);
+        matrix.map_err(|error| files::located(&Arc::new(source), &error))
+    }
+
+    /// The topology, as an edit of [`BASE`].
+    fn topology(&self, flags: &Flags, matrix: &ConnectionMatrix) -> Checked<String> {
+        if let Some(file) = &flags.topology {
+            let file = text(&absolute(&self.dir.join(&file.text)));
+            return Ok(format!("topology={{kind=\"file\",file={file}}}"));
+        }
+        let hosts = matrix.nodes;
+        let k = (2..=64).step_by(2).find(|k: &u32| k.pow(3) / 4 == hosts).ok_or_else(|| {
+            let error = format!("no fat-tree of three tiers has {hosts} hosts");
+            let error = self.error(error, &self.matrix);
+            error.hint("16, 128, 1024 or 8192; other fabrics have a file: -topo FILE")
+        })?;
+        Ok(format!("topology.k={k}"))
+    }
+}
+
+/// As TOML writes it.
+pub(super) fn text(text: &str) -> toml::Value {
+    toml::Value::String(text.to_owned())
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
