@@ -180,14 +180,19 @@ impl Player {
     fn begin(&mut self, cx: &mut AppCx<'_>, seat: u8, task: u32) {
         let job = Arc::clone(&self.job);
         let rank = &mut self.ranks[usize::from(seat)];
-        rank.started(&job, task, cx.now, seat, &mut self.ready);
-        match job.graph().tasks(rank.rank).get(task).kind {
-            Kind::Compute { dur: Dur::ZERO, .. } => self.end(cx, seat, task),
-            Kind::Compute { stream, .. } => {
-                if let Some(task) = rank.queue(stream, task) {
-                    self.compute(cx, seat, task);
-                }
+        let kind = job.graph().tasks(rank.rank).get(task).kind;
+        if let Kind::Compute { dur, stream } = kind
+            && dur > Dur::ZERO
+        {
+            // It starts when its stream is free.
+            if let Some(task) = rank.queue(stream, task) {
+                self.compute(cx, seat, task);
             }
+            return;
+        }
+        rank.started(&job, task, cx.now, seat, &mut self.ready);
+        match kind {
+            Kind::Compute { .. } => self.end(cx, seat, task),
             Kind::Send { to, bytes, .. } => {
                 let tasks = job.graph().tasks(rank.rank);
                 let index = tasks.counterpart(task).unwrap_or_default();
@@ -210,6 +215,7 @@ impl Player {
         let Kind::Compute { dur, .. } = self.job.graph().tasks(rank.rank).get(task).kind else {
             return;
         };
+        rank.started(&self.job, task, cx.now, seat, &mut self.ready);
         rank.works(cx.now);
         let straggler = self.job.config().straggler;
         let draw = u64::from(seat) << 32 | u64::from(task);

@@ -229,7 +229,7 @@ impl RankState {
         };
         let step = job.graph().tasks(self.rank).get(task).step;
         if let Some(step) = self.steps.get_mut(&step) {
-            step.bytes += bytes;
+            step.bytes = step.bytes.saturating_add(bytes).min(i64::MAX as u64);
         }
     }
 

@@ -428,3 +428,20 @@ proptest! {
         prop_assert_eq!(net.reports.len(), ops.len() * ranks as usize * 2);
     }
 }
+
+/// Two pieces of work on one stream, and one on another that waits for the start of the second:
+/// that is when the stream takes it up, not when it could be.
+#[test]
+fn work_starts_when_its_stream_takes_it_up() {
+    let mut job = Builder::new(1).unwrap();
+    let work = |us, stream| Task::new(Kind::Compute { dur: Dur::from_us(us), stream });
+    job.add(Rank(0), work(10, 0)).unwrap();
+    let second = job.add(Rank(0), work(5, 0)).unwrap();
+    let after = job.add(Rank(0), work(20, 1)).unwrap();
+    job.after_start(after, second).unwrap();
+    let mut net = placed(job, 1, CONFIG);
+    net.run();
+    let step = net.of(What::Step)[0];
+    assert_eq!(step.end, Time::ZERO + Dur::from_us(30));
+    assert_eq!(step.work.unwrap().computed, Dur::from_us(30));
+}

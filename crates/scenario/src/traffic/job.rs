@@ -23,6 +23,9 @@ use crate::value::choices;
 /// The highest rate of a scale-up port: as that of links.
 const FASTEST: Rate = Rate(100_000_000_000_000);
 
+/// The longest work of a job, 11 days: results count picoseconds in 63 bits, which are 106.
+const WORK_MAX: Dur = Dur::from_ms(1_000_000_000);
+
 /// What a job's keys say.
 #[derive(Default)]
 pub(super) struct Keys {
@@ -249,6 +252,12 @@ pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
         };
         cx.table.error(key, why.to_string(), "it does not suit this job").hint(hint)
     })?;
+    if job.longest_work() > WORK_MAX {
+        let key = cx.table.likeliest(&["file", "collective", "data_parallel"]);
+        let message = format!("its work takes {} on a network without delay", job.longest_work());
+        let error = cx.table.error(key.unwrap_or("steps"), message, "this job takes too long");
+        return Err(error.hint(format!("shorter work or fewer steps: {WORK_MAX} at most")));
+    }
     let job = Arc::new(job);
     let longest = job.volumes().iter().map(|(_, _, volume)| volume.longest).max().unwrap_or(0);
     let (playing, asking) = (Arc::clone(&job), Arc::clone(&job));
@@ -387,6 +396,7 @@ fn ask(job: &Job, demand: &mut Demand, topology: &Topology) {
         demand.listed += volume.messages;
         demand.in_turn += volume.messages.saturating_sub(1);
     }
+    demand.jobs += job.memory() as f64;
     let end = job.config().start.saturating_add(job.longest_work());
     demand.last_start = demand.last_start.max(end);
 }
