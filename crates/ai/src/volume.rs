@@ -80,6 +80,8 @@ impl Job {
         const OF_TASK: u64 = 5;
         const OF_MOVE: u64 = 80;
         const OF_ROW: u64 = 350;
+        /// Of a task that is told.
+        const OF_TOLD: u64 = 130;
         let graph = self.graph();
         let mut moves: BTreeMap<usize, u64> = BTreeMap::new();
         for (instance, _) in self.kinds_of_collectives() {
@@ -96,6 +98,7 @@ impl Job {
             + graph.len() * OF_TASK
             + moves.values().sum::<u64>() * OF_MOVE
             + rows * OF_ROW
+            + if self.config().tell_tasks { graph.len() * OF_TOLD } else { 0 }
     }
 
     /// How long a collective takes on an idle network once all its ranks have begun it, if a closed
@@ -239,6 +242,7 @@ mod tests {
             straggler: Straggler::default(),
             channel: 0,
             prio: 0,
+            tell_tasks: false,
         };
         Job::new(graph, placement, config).unwrap()
     }

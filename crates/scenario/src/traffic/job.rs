@@ -26,6 +26,9 @@ const FASTEST: Rate = Rate(100_000_000_000_000);
 /// The longest work of a job, 11 days: results count picoseconds in 63 bits, which are 106.
 const WORK_MAX: Dur = Dur::from_ms(1_000_000_000);
 
+/// A job of more tasks has no critical paths: each task takes memory for them.
+const TASKS_TOLD: u64 = 1 << 20;
+
 /// What a job's keys say.
 #[derive(Default)]
 pub(super) struct Keys {
@@ -239,7 +242,7 @@ pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let (graph, algorithm) = graph(cx, &hosts)?;
     let placement = placement(cx, graph.ranks(), &hosts)?;
     let choice = choice(cx, algorithm, placement.hosts())?;
-    let config = config(cx, choice);
+    let config = config(cx, choice, graph.len());
     let job = Job::new(graph, placement, config).map_err(|why| {
         let (key, hint) = match &why {
             JobError::Unsuited { why: Unsuited::TooManyChunks { .. }, .. } => {
@@ -369,7 +372,7 @@ fn choice(cx: &Context<'_, '_>, of_trace: Option<Algorithm>, hosts: &[HostId]) -
     }
 }
 
-fn config(cx: &Context<'_, '_>, choice: Choice) -> Config {
+fn config(cx: &Context<'_, '_>, choice: Choice, tasks: u64) -> Config {
     let keys = &cx.written.job;
     Config {
         start: cx.written.start,
@@ -386,6 +389,7 @@ fn config(cx: &Context<'_, '_>, choice: Choice) -> Config {
         straggler: Straggler { share: keys.straggler_share, excess: keys.straggler_excess },
         channel: cx.channel(),
         prio: cx.written.priority,
+        tell_tasks: tasks <= TASKS_TOLD,
     }
 }
 
