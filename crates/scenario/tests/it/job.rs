@@ -511,3 +511,26 @@ fn bad_jobs_are_refused() {
     let said = refused(&IDLE.replace("size = \"800kB\"\n", ""), &[]);
     assert!(said.contains("size"), "{said}");
 }
+
+/// A traced run has a track for each rank, with its steps, work and collectives.
+#[test]
+fn ranks_have_tracks_on_the_time_line() {
+    let sets = ["traffic.0.compute=20us".to_owned(), "traffic.0.size=80kB".to_owned()];
+    let scenario = parse(IDLE, &sets).unwrap_or_else(|e| panic!("{e}"));
+    let dir = tempfile::tempdir().unwrap();
+    let out = metrics::OutputDir::create(dir.path()).unwrap();
+    let trace = trimline_scenario::Trace { packets: true, ..Default::default() };
+    let options = Options { trace, ..Options::default() };
+    trimline_scenario::run(&scenario, &options, &out, &mut |_| ()).unwrap();
+    out.commit().unwrap();
+    let text = std::fs::read_to_string(dir.path().join("trace.perfetto.json")).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let events = value["traceEvents"].as_array().unwrap();
+    let names = events.iter().filter_map(|event| event["args"]["name"].as_str());
+    assert_eq!(names.filter(|name| name.starts_with("job: rank ")).count(), 8);
+    let begun = |name: &str| {
+        events.iter().filter(|event| event["ph"] == "b" && event["name"] == name).count()
+    };
+    let counts = [begun("step 0"), begun("step 1"), begun("work"), begun("all-reduce")];
+    assert_eq!(counts, [8, 8, 16, 16]);
+}
