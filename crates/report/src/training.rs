@@ -22,7 +22,7 @@ const LABELLED: f64 = 0.03;
 pub(crate) fn training(results: &Results) -> Markup {
     let jobs: BTreeMap<u16, Vec<&StepRow>> =
         results.steps.iter().fold(BTreeMap::new(), |mut jobs, row| {
-            jobs.entry(row.traffic).or_insert_with(Vec::new).push(row);
+            jobs.entry(row.traffic).or_default().push(row);
             jobs
         });
     html! {
