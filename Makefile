@@ -35,7 +35,7 @@
 TRIMLINE = target/release/trimline
 
 # Published evaluations, in studies/.
-STUDIES = ndp incast mmptcp lossless timely homa nanotransport
+STUDIES = ndp incast mmptcp lossless timely homa nanotransport ai
 
 demo:
 	cargo build --release --locked -p trimline

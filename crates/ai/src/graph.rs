@@ -65,7 +65,8 @@ pub enum Op {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Work for this long. A stream of a rank does one such task at a time, in the order in which
-    /// they become ready. 0 takes no time: a point at which others meet.
+    /// they become ready, and a task starts when its stream begins it. 0 takes no time and waits for
+    /// no stream: a point at which others meet.
     Compute {
         /// How long.
         dur: Dur,
@@ -339,6 +340,8 @@ pub struct Builder {
     /// What each rank's tasks wait for.
     edges: Vec<Vec<Edge>>,
     groups: Vec<Box<[Rank]>>,
+    /// By group: its members in the order of their numbers, to look one up in.
+    sorted: Vec<Box<[Rank]>>,
     group_ids: Map<Box<[Rank]>, GroupId>,
     labels: Vec<Box<str>>,
     label_ids: Map<Box<str>, Label>,
@@ -362,6 +365,7 @@ impl Builder {
             ranks: vec![Tasks::default(); ranks as usize],
             edges: vec![Vec::new(); ranks as usize],
             groups: Vec::new(),
+            sorted: Vec::new(),
             group_ids: Map::default(),
             labels: Vec::new(),
             label_ids: Map::default(),
@@ -402,6 +406,7 @@ impl Builder {
         }
         let id = GroupId(index(self.groups.len(), "groups")?);
         self.groups.push(ranks.into());
+        self.sorted.push(sorted.into());
         self.group_ids.insert(ranks.into(), id);
         Ok(id)
     }
@@ -445,10 +450,10 @@ impl Builder {
                 }
             }
             Kind::Collective { group, op, .. } => {
-                let members = self.groups.get(group.0 as usize).ok_or(Fault::EmptyGroup)?;
+                let members = self.sorted.get(group.0 as usize).ok_or(Fault::EmptyGroup)?;
                 let root = if let Op::Broadcast { root } = op { root } else { rank };
                 for member in [rank, root] {
-                    if !members.contains(&member) {
+                    if members.binary_search(&member).is_err() {
                         return Err(Fault::NotInGroup { task: id, rank: member });
                     }
                 }
@@ -511,10 +516,11 @@ impl Builder {
             groups: self.groups,
             labels: self.labels,
             instances: Vec::new(),
+            work: Dur::ZERO,
         };
         check::match_messages(&mut graph)?;
         check::match_collectives(&mut graph)?;
-        check::play(&graph)?;
+        graph.work = check::play(&graph)?;
         Ok(graph)
     }
 }
@@ -531,9 +537,17 @@ pub struct TaskGraph {
     groups: Vec<Box<[Rank]>>,
     labels: Vec<Box<str>>,
     instances: Vec<Instance>,
+    work: Dur,
 }
 
 impl TaskGraph {
+    /// How long it takes at least: the longest chain of work in which each piece waits for the one
+    /// before, on a network that takes no time.
+    #[must_use]
+    pub fn longest_chain(&self) -> Dur {
+        self.work
+    }
+
     /// How many ranks it has.
     #[must_use]
     pub fn ranks(&self) -> u32 {
@@ -573,6 +587,18 @@ impl TaskGraph {
     #[must_use]
     pub fn instances(&self) -> u32 {
         self.instances.len() as u32
+    }
+
+    /// The memory that it takes, bytes: tasks, and what waits for what.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        let of_task = size_of::<Task>() + 3 * size_of::<u32>();
+        let of_rank = |tasks: &Tasks| {
+            tasks.list.len() * of_task + tasks.edges.len() * size_of::<Edge>() + size_of::<Tasks>()
+        };
+        let ranks: usize = self.ranks.iter().map(of_rank).sum();
+        let members: usize = self.groups.iter().map(|group| size_of_val(&**group)).sum();
+        (ranks + members + self.instances.len() * size_of::<Instance>()) as u64
     }
 
     /// How many tasks all ranks have together.

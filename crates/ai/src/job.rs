@@ -55,6 +55,8 @@ pub struct Config {
     pub channel: u32,
     /// See [`endpoint::Msg::prio`].
     pub prio: u8,
+    /// Whether each task is reported that is no collective: critical paths need them.
+    pub tell_tasks: bool,
 }
 
 /// Why a job cannot be played.
@@ -92,6 +94,8 @@ pub struct Job {
     groups: Vec<Group>,
     /// By step: how many ranks have tasks of it.
     steps: Vec<u32>,
+    /// By collective: its members' tasks, in the order of the group.
+    tasks: Vec<Box<[u32]>>,
     /// The place of each host among those of the placement.
     indices: HashMap<HostId, u32, FxBuildHasher>,
 }
@@ -130,7 +134,11 @@ impl Job {
         let groups = graph.groups().map(group).collect();
         let indices = placement.hosts().iter().copied().zip(0..).collect();
         let steps = ranks_of_steps(&graph);
-        let job = Self { graph, placement, config, groups, steps, indices };
+        let tasks = Vec::new();
+        let mut job = Self { graph, placement, config, groups, steps, tasks, indices };
+        if config.tell_tasks {
+            job.tasks = job.tasks_of_collectives();
+        }
         for number in 0..job.graph.instances() {
             let instance = job.graph.instance(InstanceId(number));
             let op = instance.op.name();
@@ -185,6 +193,29 @@ impl Job {
     #[must_use]
     pub fn ranks_of_step(&self, step: u32) -> u32 {
         self.steps.get(step as usize).copied().unwrap_or(0)
+    }
+
+    /// The task of `rank`, a member, that takes part in `instance`; `None` if tasks are not told.
+    pub(crate) fn task_of(&self, instance: InstanceId, rank: Rank) -> Option<u32> {
+        let place = self.place(self.graph.instance(instance).group, rank);
+        self.tasks.get(instance.0 as usize)?.get(place as usize).copied()
+    }
+
+    /// By collective: its members' tasks.
+    fn tasks_of_collectives(&self) -> Vec<Box<[u32]>> {
+        let instances = (0..self.graph.instances()).map(InstanceId);
+        let members = |id| self.graph.members(self.graph.instance(id).group).len();
+        let mut all: Vec<Box<[u32]>> =
+            instances.map(|id| vec![0; members(id)].into_boxed_slice()).collect();
+        for rank in (0..self.graph.ranks()).map(Rank) {
+            let tasks = self.graph.tasks(rank);
+            for index in 0..tasks.len() as u32 {
+                let Some(id) = tasks.instance(index) else { continue };
+                let place = self.place(self.graph.instance(id).group, rank);
+                all[id.0 as usize][place as usize] = index;
+            }
+        }
+        all
     }
 
     /// What member `me` does for a collective.

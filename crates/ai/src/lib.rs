@@ -6,10 +6,12 @@
 //! - [`collective`]: what a rank sends and receives for an all-reduce and the like.
 //! - [`Placement`]: which host each rank is on.
 //! - [`Job`]: a graph on its hosts; its [`Player`]s are the hosts' applications.
+//! - [`Critical`]: what each step of a job that was played waited for.
 //!
 //! Deliberately absent: transports, fabrics, files (readers take text or bytes), clocks.
 
 pub mod collective;
+mod critical;
 mod graph;
 mod job;
 mod model;
@@ -18,6 +20,7 @@ mod player;
 pub mod readers;
 mod volume;
 
+pub use critical::{Because, Critical, Piece, Span, Spans};
 pub use graph::{
     Builder, Fault, GroupId, Instance, InstanceId, Kind, Label, Op, Rank, Task, TaskGraph, TaskId,
     Tasks,

@@ -38,6 +38,11 @@ pub enum What {
         /// The task.
         task: u32,
     },
+    /// A task that is no collective. Told if [`tell_tasks`](crate::Config::tell_tasks) says so.
+    Task {
+        /// The task.
+        task: u32,
+    },
     /// Not done: the rank's task with this index waits for this rank.
     Waits {
         /// The task.
@@ -72,6 +77,7 @@ impl What {
     pub fn encode(self) -> u64 {
         match self {
             Self::Step => 0,
+            Self::Task { task } => 1 << 61 | u64::from(task),
             Self::Collective { id, task } => 1 << 62 | u64::from(id.0) << 32 | u64::from(task),
             Self::Waits { task, peer, wait } => {
                 1 << 63 | (wait as u64) << 60 | u64::from(peer.0) << 32 | u64::from(task)
@@ -90,6 +96,9 @@ impl What {
         if code >> 62 == 1 {
             let id = InstanceId((code >> 32) as u32 & (token::INSTANCES_MAX - 1));
             return Self::Collective { id, task: code as u32 };
+        }
+        if code >> 61 == 1 {
+            return Self::Task { task: code as u32 };
         }
         Self::Step
     }
@@ -141,7 +150,7 @@ pub struct Player {
 impl Player {
     pub(crate) fn new(job: Arc<Job>, host: u32) -> Self {
         let ranks = job.placement().ranks_of(host);
-        let ranks = ranks.iter().map(|&rank| RankState::new(rank, job.graph())).collect();
+        let ranks = ranks.iter().map(|&rank| RankState::new(rank, &job)).collect();
         Self {
             job,
             host,
@@ -180,14 +189,19 @@ impl Player {
     fn begin(&mut self, cx: &mut AppCx<'_>, seat: u8, task: u32) {
         let job = Arc::clone(&self.job);
         let rank = &mut self.ranks[usize::from(seat)];
-        rank.started(&job, task, cx.now, seat, &mut self.ready);
-        match job.graph().tasks(rank.rank).get(task).kind {
-            Kind::Compute { dur: Dur::ZERO, .. } => self.end(cx, seat, task),
-            Kind::Compute { stream, .. } => {
-                if let Some(task) = rank.queue(stream, task) {
-                    self.compute(cx, seat, task);
-                }
+        let kind = job.graph().tasks(rank.rank).get(task).kind;
+        if let Kind::Compute { dur, stream } = kind
+            && dur > Dur::ZERO
+        {
+            // It starts when its stream is free.
+            if let Some(task) = rank.queue(stream, task) {
+                self.compute(cx, seat, task);
             }
+            return;
+        }
+        rank.started(&job, task, cx.now, seat, &mut self.ready);
+        match kind {
+            Kind::Compute { .. } => self.end(cx, seat, task),
             Kind::Send { to, bytes, .. } => {
                 let tasks = job.graph().tasks(rank.rank);
                 let index = tasks.counterpart(task).unwrap_or_default();
@@ -210,6 +224,7 @@ impl Player {
         let Kind::Compute { dur, .. } = self.job.graph().tasks(rank.rank).get(task).kind else {
             return;
         };
+        rank.started(&self.job, task, cx.now, seat, &mut self.ready);
         rank.works(cx.now);
         let straggler = self.job.config().straggler;
         let draw = u64::from(seat) << 32 | u64::from(task);
@@ -355,6 +370,10 @@ impl Player {
     fn end(&mut self, cx: &mut AppCx<'_>, seat: u8, task: u32) {
         let job = Arc::clone(&self.job);
         let rank = &mut self.ranks[usize::from(seat)];
+        let is_collective = job.graph().tasks(rank.rank).instance(task).is_some();
+        if let Some(start) = rank.start_of(task).filter(|_| !is_collective) {
+            report(cx, start, 0, true, rank.work(&job, task, What::Task { task }));
+        }
         if let Some(step) = rank.ended(&job, task, cx.now, seat, &mut self.ready) {
             report(cx, step.start, step.bytes, true, step.work);
         }

@@ -55,16 +55,50 @@ impl Job {
         all.into_iter().map(named).collect()
     }
 
-    /// How long the rank computes that computes longest.
+    /// How long it takes at least: the stream that works longest, or the longest chain of work.
     #[must_use]
     pub fn longest_work(&self) -> Dur {
         let of_rank = |rank| {
-            self.graph().tasks(rank).iter().fold(Dur::ZERO, |all, task| match task.kind {
-                Kind::Compute { dur, .. } => all + dur,
-                _ => all,
-            })
+            let mut streams: BTreeMap<u8, Dur> = BTreeMap::new();
+            for task in self.graph().tasks(rank).iter() {
+                if let Kind::Compute { dur, stream } = task.kind {
+                    *streams.entry(stream).or_default() += dur;
+                }
+            }
+            streams.into_values().max().unwrap_or_default()
         };
-        (0..self.graph().ranks()).map(Rank).map(of_rank).max().unwrap_or_default()
+        let ranks = (0..self.graph().ranks()).map(Rank);
+        ranks.map(of_rank).max().unwrap_or_default().max(self.graph().longest_chain())
+    }
+
+    /// About how much memory it takes while it is played, and with its results, bytes: tasks, how far
+    /// each has come, what is done for the largest collective of each group, and two reports for
+    /// each collective and each step of a rank.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        /// Of a task at its player, of a move, and of a report and its row.
+        const OF_TASK: u64 = 5;
+        const OF_MOVE: u64 = 80;
+        const OF_ROW: u64 = 350;
+        /// Of a task that is told.
+        const OF_TOLD: u64 = 130;
+        let graph = self.graph();
+        let mut moves: BTreeMap<usize, u64> = BTreeMap::new();
+        for (instance, _) in self.kinds_of_collectives() {
+            let members = graph.members(instance.group).len() as u64;
+            let of_first = self.moves(instance, 0).map_or(0, |moves| moves.as_slice().len());
+            let all = moves.entry(instance.group.index()).or_default();
+            *all = (*all).max(members * of_first as u64);
+        }
+        let joined = (0..graph.instances()).map(InstanceId);
+        let joined = joined.map(|id| graph.members(graph.instance(id).group).len() as u64);
+        let steps = (0..graph.steps()).map(|step| u64::from(self.ranks_of_step(step)));
+        let rows: u64 = joined.chain(steps).sum();
+        graph.memory()
+            + graph.len() * OF_TASK
+            + moves.values().sum::<u64>() * OF_MOVE
+            + rows * OF_ROW
+            + if self.config().tell_tasks { graph.len() * OF_TOLD } else { 0 }
     }
 
     /// How long a collective takes on an idle network once all its ranks have begun it, if a closed
@@ -208,6 +242,7 @@ mod tests {
             straggler: Straggler::default(),
             channel: 0,
             prio: 0,
+            tell_tasks: false,
         };
         Job::new(graph, placement, config).unwrap()
     }

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use scenario::{Diagnostic, Progress, Scenario};
+use scenario::{Diagnostic, Progress, Scenario, StepDone};
 use study::{Plan, Step, Study};
 
 use crate::{args, tell};
@@ -79,6 +79,15 @@ impl Shown {
         }
     }
 
+    /// Say `line` at once, and go on.
+    fn say(&self, line: &str) {
+        match self {
+            Self::Bar(bar) => bar.println(line),
+            Self::Lines(_) => tell(format_args!("{line}\n")),
+            Self::Nowhere => {}
+        }
+    }
+
     /// Show `message`; of the bar's steps, `position` are done.
     fn show(&self, position: u64, steps: u64, message: String) {
         match self {
@@ -110,6 +119,8 @@ pub(crate) struct Bar {
     drawn: Option<Instant>,
     /// End of the measurement window, picoseconds, if there is one.
     to: Option<u64>,
+    /// By training job: its latest step.
+    jobs: BTreeMap<String, String>,
 }
 
 impl Bar {
@@ -117,7 +128,7 @@ impl Bar {
     pub(crate) fn reading(when: args::Progress, what: &str) -> Self {
         let shown = Shown::new(when, STEPS);
         shown.show(0, STEPS, format!("reading {what}"));
-        Self { shown, started: Instant::now(), drawn: None, to: None }
+        Self { shown, started: Instant::now(), drawn: None, to: None, jobs: BTreeMap::new() }
     }
 
     /// So much of `file`, which the scenario names, has been read.
@@ -132,7 +143,18 @@ impl Bar {
         self.shown.show(0, STEPS, "building the fabric".to_owned());
     }
 
-    /// Show simulated time, events per second and the time left.
+    /// Steps of training jobs are complete. What the first one of each took is said at once.
+    pub(crate) fn steps(&mut self, steps: Vec<StepDone>) {
+        for step in steps {
+            if step.done == 1 && step.steps > 1 {
+                self.shown.say(&step.to_string());
+            }
+            let latest = format!(", {}", step.latest());
+            self.jobs.insert(step.job, latest);
+        }
+    }
+
+    /// Show simulated time, events per second, the time left, and the steps of training jobs.
     pub(crate) fn update(&mut self, scenario: &Scenario, progress: &Progress) {
         if self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW) {
             return;
@@ -149,7 +171,8 @@ impl Bar {
         } else {
             String::new()
         };
-        let message = format!("{now:.2} ms simulated, {rate:.1} M events/s, {left}");
+        let steps: String = self.jobs.values().map(String::as_str).collect();
+        let message = format!("{now:.2} ms simulated, {rate:.1} M events/s, {left}{steps}");
         self.shown.show((done * STEPS as f64) as u64, STEPS, message);
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metrics::{OutputDir, Summary};
-use scenario::{Error, Estimate, Options, Scenario, Written, unwritable};
+use scenario::{Error, Estimate, Options, Scenario, StepsDone, Written, unwritable};
 
 use crate::args::{self, Departures, Events};
 use crate::progress::Bar;
@@ -33,12 +33,16 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
     if let Some(estimate) = scenario.estimate().filter(Estimate::is_large) {
         tell(format_args!("{} hosts: {estimate}\n", scenario.topology().hosts()));
     }
+    let steps = Arc::new(StepsDone::new(&scenario));
+    let options = Options { steps: Some(Arc::clone(&steps)), ..options };
     bar.running(&scenario);
     let finished = run_into(&dir, &scenario, &options, &mut |p| {
         // Until it runs, there is nothing to keep.
         let _ = ENDS_ITSELF.set(ENDING);
+        bar.steps(steps.take());
         bar.update(&scenario, p);
     });
+    bar.steps(steps.take());
     drop(bar);
     let Ran { summary, violated } = finished?;
     print_warnings(&summary.warnings);

@@ -8,6 +8,7 @@
 //! | `jobs.parquet` | [`JobRow`] | one row per piece of work of several messages, where there are such |
 //! | `steps.parquet` | [`StepRow`] | one row per step and rank of training jobs, where there are such |
 //! | `collectives.parquet` | [`CollectiveRow`] | one row per collective and rank of training jobs |
+//! | `critical.parquet` | [`CriticalRow`] | what each step of training jobs waited for |
 //! | `series.parquet` | [`Series`] | queues, goodput and link use over time, at most 2000 points |
 //! | `links.parquet` | [`LinkRow`] | one row per directed link |
 //! | `packet_latency.parquet` | [`LatencyRow`] | how long packets took until they were acknowledged, with `measure.packet_latency` |
@@ -27,6 +28,7 @@
 
 mod cdf;
 mod comparison;
+mod critical;
 mod error;
 mod flow;
 mod flow_stats;
@@ -56,6 +58,7 @@ pub use comparison::{
     COMPARISON_SCHEMA, Compared, ComparisonResults, Difference, Estimate, Order, Setting,
     SizeCompared, joint_confidence, named, row,
 };
+pub use critical::{CriticalRow, read_critical, write_critical};
 pub use error::FileError;
 pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flow_rows, write_flows};
 pub use flow_stats::{FlowFold, Window, acked_us, fct_us, long_flow_goodputs, slowdowns};

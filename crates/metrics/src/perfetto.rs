@@ -24,9 +24,11 @@ pub struct Port {
     pub to: String,
 }
 
-/// A message on the time line.
+/// A message on the time line, or what a rank of a training job does.
 #[derive(Clone, Debug)]
 pub struct MessageSlice<'a> {
+    /// Which of these: `message`, `rank`.
+    pub category: &'static str,
     /// What tells it from all others: `3:0`.
     pub id: &'a str,
     /// What its slice is called.
@@ -170,12 +172,12 @@ impl PerfettoWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn message(&mut self, message: &MessageSlice<'_>) -> Result<(), FileError> {
-        let MessageSlice { id, name, node, from, to, args, parts } = message;
+        let MessageSlice { category, id, name, node, from, to, args, parts } = message;
         let pid = self.process(node)?;
         let mut edge = |phase: &str, name: &str, at: Time, args: &Value| {
             let (name, id, ts) = (json!(name), json!(id), micros(at));
             self.text(&format!(
-                r#"{{"ph":"{phase}","cat":"message","id2":{{"local":{id}}},"name":{name},"pid":{pid},"ts":{ts},"args":{args}}}"#
+                r#"{{"ph":"{phase}","cat":"{category}","id2":{{"local":{id}}},"name":{name},"pid":{pid},"ts":{ts},"args":{args}}}"#
             ))
         };
         edge("b", name, *from, args)?;
@@ -251,6 +253,7 @@ mod tests {
         let (name, from, length) = ("queue".to_owned(), Time(1), Dur(5));
         trace
             .message(&MessageSlice {
+                category: "message",
                 id: "3:0",
                 name: "message",
                 node: "host 3",

@@ -99,6 +99,8 @@ pub struct CollectiveRow {
     pub end: Time,
     /// The size of its vector.
     pub bytes: u64,
+    /// How many ranks take part.
+    pub ranks: u32,
     /// How long it takes on an idle fabric once all ranks have begun it, if a closed form says so.
     pub ideal: Option<Dur>,
     /// When the last rank began it.
@@ -111,6 +113,22 @@ impl CollectiveRow {
     pub fn slowdown(&self) -> Option<f64> {
         let ideal = self.ideal.filter(|ideal| *ideal > Dur::ZERO)?;
         Some(self.end.since(self.last_start).0 as f64 / ideal.0 as f64)
+    }
+}
+
+impl CollectiveRow {
+    /// The bus bandwidth as NCCL's tests define it (specs/ai-jobs.md#5), Gb/s: what the link of a
+    /// rank would have to carry, from the last rank's start to this one's end. `None` of a barrier.
+    #[must_use]
+    pub fn bus_gbps(&self) -> Option<f64> {
+        let (n, time) = (f64::from(self.ranks), self.end.since(self.last_start).0 as f64);
+        let share = match self.op.as_str() {
+            "all-reduce" => 2.0 * (n - 1.0) / n,
+            "all-gather" | "reduce-scatter" | "all-to-all" => (n - 1.0) / n,
+            "broadcast" => 1.0,
+            _ => return None,
+        };
+        (time > 0.0 && n > 0.0).then(|| self.bytes as f64 * share * 8e3 / time)
     }
 }
 
@@ -139,10 +157,14 @@ impl Row for CollectiveRow {
             .field(|r| &mut r.last_start)
             .column("bytes", "the size of its vector")
             .field(|r| &mut r.bytes)
+            .column("ranks", "how many ranks take part")
+            .field(|r| &mut r.ranks)
             .column("ideal_ps", "its time on an idle fabric, if a closed form says so")
             .field(|r| &mut r.ideal)
             .column("slowdown", "(end_ps - last_start_ps) / ideal_ps")
             .derived(Self::slowdown)
+            .column("bus_gbps", "its bus bandwidth at this rank, as NCCL's tests have it")
+            .derived(Self::bus_gbps)
     }
 }
 
@@ -312,6 +334,25 @@ mod tests {
         assert_eq!(row.slowdown(), Some(1.5));
         assert_eq!(CollectiveRow { ideal: None, ..row.clone() }.slowdown(), None);
         assert_eq!(CollectiveRow { ideal: Some(Dur::ZERO), ..row }.slowdown(), None);
+    }
+
+    /// 1 MB among 4 in 10 us: 1.5 MB, 0.75 MB, 1 MB on a rank's link.
+    #[test]
+    fn bus_bandwidth_is_that_of_a_rank_s_link() {
+        let of = |op: &str| {
+            let row = CollectiveRow {
+                op: op.into(),
+                ranks: 4,
+                bytes: 1_000_000,
+                last_start: Time(5_000_000),
+                end: Time(15_000_000),
+                ..CollectiveRow::default()
+            };
+            row.bus_gbps().map(|gbps| (gbps * 1e6) as u64)
+        };
+        assert_eq!(of("all-reduce"), Some(1_200_000_000));
+        assert_eq!(of("all-to-all"), Some(600_000_000));
+        assert_eq!([of("broadcast"), of("barrier")], [Some(800_000_000), None]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod seeds;
 mod study;
 mod timeline;
 mod topology;
+mod training;
 mod tune;
 mod values;
 

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use metrics::{
-    FlowRow, FlowTraceRow, JobRow, LinkRow, Manifest, QueueRow, Series, SizeBucket, Sorter,
-    Summary, Thinning, Window, long_flow_goodputs, read_each_flow, read_flow_trace, read_jobs,
-    read_links, read_queues, read_series, size_range,
+    CriticalRow, FlowRow, FlowTraceRow, JobRow, LinkRow, Manifest, QueueRow, Series, SizeBucket,
+    Sorter, StepRow, Summary, Thinning, Window, long_flow_goodputs, read_critical, read_each_flow,
+    read_flow_trace, read_jobs, read_links, read_queues, read_series, read_steps, size_range,
 };
 use units::Time;
 
@@ -47,6 +47,9 @@ pub(crate) struct Results {
     pub(crate) curves: Curves,
     /// None in a run without any, which has no such file.
     pub(crate) jobs: Vec<JobRow>,
+    /// None in a run without training jobs, which has no such files.
+    pub(crate) steps: Vec<StepRow>,
+    pub(crate) critical: Vec<CriticalRow>,
     pub(crate) series: Series,
     pub(crate) links: Vec<LinkRow>,
 }
@@ -58,6 +61,7 @@ impl Results {
             return Err(ReportError::NoResults(dir.to_owned()));
         }
         let jobs = dir.join("jobs.parquet");
+        let (steps, critical) = (dir.join("steps.parquet"), dir.join("critical.parquet"));
         let summary = Summary::read(&dir.join("summary.json"))?;
         let manifest = Manifest::read(&dir.join("manifest.json"))?;
         let measured = summary.flows.measured;
@@ -68,6 +72,8 @@ impl Results {
         Ok(Self {
             dir: dir.to_owned(),
             jobs: if jobs.exists() { read_jobs(&jobs)? } else { Vec::new() },
+            steps: if steps.exists() { read_steps(&steps)? } else { Vec::new() },
+            critical: if critical.exists() { read_critical(&critical)? } else { Vec::new() },
             summary,
             manifest,
             curves,

@@ -19,6 +19,7 @@ use crate::numbers::{bare_unit, by_row, head, measured, shown};
 use crate::page::{Tile, code, figure, shell, table, tiles, warnings};
 use crate::results::{Curve, Curves, OfSize, Results};
 use crate::topology::map;
+use crate::training::training;
 
 /// The page of one run.
 pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
@@ -34,6 +35,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         (flow_trace(results)?)
         (life(&summary.life_us))
         (jobs(results)?)
+        (training(results))
         (phases(&summary.phases))
         h2 { "Fabric" }
         div.pair {

@@ -51,7 +51,7 @@ fn of_span(span: &Span, x: &impl Fn(f64) -> f64, top: f64) -> Markup {
     let label = if to - from < ROOM_FOR_LABEL { top + BOX + 12.0 } else { top + BOX * 0.7 };
     html! {
         rect.(class) x=(from) y=(top) width=((to - from).max(NARROW)) height=(BOX) {
-            title { (span.label) ": " (tick(span.from_us)) " to " (tick(span.to_us)) " µs" }
+            title { @if !span.label.is_empty() { (span.label) ": " } (tick(span.from_us)) " to " (tick(span.to_us)) " µs" }
         }
         text.inside x=((from + to) / 2.0) y=(label) { (span.label) }
     }

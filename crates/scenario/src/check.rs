@@ -154,6 +154,7 @@ impl Scenario {
                 + hosts * OF_HOST
                 + links * OF_LINK
                 + memory_of_messages(messages)
+                + self.demand.jobs
                 + open * OF_OPEN_MESSAGE
                 + active * window / payload * OF_PACKET,
             seconds: STARTING + hosts * BUILDING + messages * MESSAGE + hops * hop,

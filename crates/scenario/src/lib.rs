@@ -25,6 +25,7 @@ mod captures;
 pub mod cases;
 mod check;
 mod command_line;
+mod critical;
 mod diagnostic;
 mod distribution;
 mod document;
@@ -52,6 +53,7 @@ mod routing;
 mod run;
 mod scenario;
 mod steps;
+mod steps_done;
 pub mod testbed;
 mod time_line;
 mod topology;
@@ -83,6 +85,7 @@ pub use run::{
     simulate, unwritable, version,
 };
 pub use scenario::{OnReading, Scenario};
+pub use steps_done::{StepDone, StepsDone};
 pub use trace::Trace;
 pub use transport::custom::{CUSTOM_PROTO, CustomHost, CustomTransport};
 pub use transport::hardware::{check_rate, nic_config, no_circuits, port_sizes, protocols};

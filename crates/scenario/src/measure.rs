@@ -108,6 +108,8 @@ pub(crate) fn read(
     measure.max_in_flight =
         Some(bound).filter(|_| traffic.tables.iter().any(|part| part.open_loop));
     table.keys(END, &mut measure, None)?;
+    // Results have 63 bits for a time.
+    measure.limit = measure.limit.min(Time(i64::MAX as u64));
     let limit = measure.limit;
     if limit < to.unwrap_or(from) || limit == Time::ZERO {
         let message = "the run ends before the measurement window does";

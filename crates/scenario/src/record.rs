@@ -13,6 +13,7 @@ use metrics::{Failure, FileError, FlowRow, JobRow, LifeRow, Pack, Sorted, Sorter
 use units::{Dur, MsgKey, Rate, Time};
 
 use crate::steps::Worked;
+use crate::steps_done::StepsDone;
 
 /// Keeps what became of each message and of each job: of messages in a file, once there are many
 /// and it may write.
@@ -24,6 +25,8 @@ pub(crate) struct Recorder {
     jobs: Vec<JobRow>,
     /// What ranks of training jobs have done, in the same order.
     works: Vec<Worked>,
+    /// Who else is told of these.
+    told: Option<Arc<StepsDone>>,
     /// The round-trip samples inside the window, in the order of time and host.
     rtts: Vec<RttRecord>,
     /// The measurement window: messages submitted at `from <= t < to` are measured.
@@ -57,12 +60,18 @@ impl Recorder {
             counts: Sorter::new(dir),
             jobs: Vec::new(),
             works: Vec::new(),
+            told: None,
             rtts: Vec::new(),
             from,
             to,
             error: None,
             failed: Arc::default(),
         }
+    }
+
+    /// `steps` are told of steps that are complete.
+    pub(crate) fn tell(&mut self, steps: Option<Arc<StepsDone>>) {
+        self.told = steps;
     }
 
     /// Raised when something cannot be written.
@@ -275,7 +284,11 @@ impl Observer for Recorder {
         let Job { tag, completed, start, end, bytes, received, parts, in_time, work } = record.job;
         if let Some(work) = work {
             let (host, table) = (record.host, tag);
-            self.works.push(Worked { host, table, start, end, completed, bytes, work });
+            let worked = Worked { host, table, start, end, completed, bytes, work };
+            if let Some(steps) = &self.told {
+                steps.note(&worked);
+            }
+            self.works.push(worked);
             return;
         }
         let measured = self.measures(start);

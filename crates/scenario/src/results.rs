@@ -6,14 +6,15 @@ use std::path::Path;
 use endpoint::Stat;
 use fabric::{Link, LinkStats, Node, Outcome, PauseStats, Sample, Tier, Topology};
 use metrics::{
-    CollectiveRow, FileError, FlowFold, FlowRow, FlowStats, JobRow, LifeStats, LinkRow, Packets,
-    Pfc, Phase, PhaseFold, QueueBytes, QueueSample, RESULT_SCHEMA, Series, SeriesRow, SharedBuffer,
-    Sorted, StepRow, Summary, Timeouts, TrafficStats, Window,
+    CollectiveRow, CriticalRow, FileError, FlowFold, FlowRow, FlowStats, JobRow, LifeStats,
+    LinkRow, Packets, Pfc, Phase, PhaseFold, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
+    SeriesRow, SharedBuffer, Sorted, StepRow, Summary, Timeouts, TrafficStats, Window,
 };
 use queues::SharedBufferStats;
 use units::{Dur, HostId, Rate, Time};
 
 use crate::Scenario;
+use crate::critical;
 use crate::packet_latency::Latencies;
 use crate::record::Recorded;
 use crate::run::{Ran, why_it_ended};
@@ -33,6 +34,8 @@ pub struct Results {
     pub steps: Vec<StepRow>,
     /// `collectives.parquet`, by traffic table, collective and rank.
     pub collectives: Vec<CollectiveRow>,
+    /// `critical.parquet`, by traffic table, step and time.
+    pub critical: Vec<CriticalRow>,
     /// `series.parquet`.
     pub series: Series,
     /// `links.parquet`, in the order of the topology's links.
@@ -53,6 +56,7 @@ impl Results {
         let Recorded { rows, jobs, works, rtts, .. } = ran.recorded;
         let steps = steps::step_rows(&works);
         let collectives = steps::collective_rows(scenario, &works);
+        let critical = critical::rows(scenario, &works, &rows)?;
         let (flows, latencies) = (rows.into_vec()?, ran.latencies);
         Ok(Self {
             summary,
@@ -60,6 +64,7 @@ impl Results {
             jobs,
             steps,
             collectives,
+            critical,
             series,
             links,
             window,

@@ -11,12 +11,14 @@ use metrics::{FileError, FlowRow, JobRow, LifeRow, Manifest, OutputDir, Summary}
 use units::{Dur, HostId, Time};
 
 use crate::Scenario;
+use crate::critical;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
 use crate::steps;
+use crate::steps_done::StepsDone;
 use crate::trace::{Trace, Traced, Tracer};
 
 /// Version of the engine: results of equal versions have equal digests. 10: the
@@ -55,6 +57,8 @@ pub struct Options {
     /// Set, it ends the run of [`run()`] with the results that it has come to: partial ones, which
     /// say so. Others have none.
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// Told of each step of a training job that is complete.
+    pub steps: Option<Arc<StepsDone>>,
     /// The command that repeats this run, for the manifest and for failures.
     pub command: String,
 }
@@ -164,6 +168,7 @@ pub(crate) fn simulate_into(
 ) -> Result<Ran, Error> {
     let (from, to) = (scenario.measure.from, scenario.measure.to);
     let mut recorder = Recorder::new(from, to, out.map(OutputDir::staged));
+    recorder.tell(options.steps.clone());
     let traces = out.filter(|_| options.trace.any());
     if traces.is_some() || scenario.measure.packet_latency {
         return simulate_watched(scenario, options, (traces, recorder), progress);
@@ -226,7 +231,8 @@ pub(crate) fn follow(
 
 /// Run `scenario` and put its files into `out`, which the caller then commits: traces, if asked
 /// for, `flows.parquet`, `jobs.parquet` if there are jobs, `steps.parquet` and
-/// `collectives.parquet` if there are training jobs, `series.parquet`, `links.parquet`,
+/// `collectives.parquet` if there are training jobs, and `critical.parquet` if one of them has done
+/// a step, `series.parquet`, `links.parquet`,
 /// `packet_latency.parquet` and `life.parquet` if the scenario asks for them, `summary.json`,
 /// `manifest.json`. Of many messages only some are in memory at once.
 ///
@@ -437,6 +443,10 @@ pub(crate) fn write(
         metrics::write_steps(out.file("steps.parquet")?, &steps::step_rows(works))?;
         let rows = steps::collective_rows(scenario, works).into_iter();
         metrics::write_collectives(out.file("collectives.parquet")?, rows)?;
+        let critical = critical::rows(scenario, works, &ran.recorded.rows)?;
+        if !critical.is_empty() {
+            metrics::write_critical(out.file("critical.parquet")?, &critical)?;
+        }
     }
     if scenario.measure.life && !ran.recorded.lives.is_empty() {
         metrics::write_lives(out.file("life.parquet")?, &ran.recorded.lives)?;

@@ -106,6 +106,7 @@ fn row(
         end: worked.end,
         last_start,
         bytes: instance.bytes,
+        ranks: job.graph().members(instance.group).len() as u32,
         ideal,
     }
 }

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use endpoint::{Flags, Life, MessageRecord, Packet, PacketEvent, UNBOUNDED};
+use ai::{Job, Kind, What};
+use endpoint::{Flags, JobRecord, Life, MessageRecord, Packet, PacketEvent, UNBOUNDED};
 use fabric::{Link, Topology};
 use metrics::{FileError, MessageSlice, OutputDir, Part, PerfettoWriter, Port};
 use serde_json::json;
 use units::{MsgKey, Time};
 use wire::pfc;
 
+use crate::Scenario;
 use crate::captures::CapturePoints;
 use crate::explain::Step;
+use crate::traffic::Part as Traffic;
 
 /// Writes `trace.perfetto.json`.
 pub(crate) struct TimeLine {
@@ -19,21 +22,32 @@ pub(crate) struct TimeLine {
     topology: Arc<Topology>,
     /// Lives of delivered messages that the run has still to say more of.
     lives: BTreeMap<MsgKey, Vec<Part>>,
+    /// By traffic table: the training job that it is, and what it is called.
+    jobs: Vec<Option<(Arc<Job>, String)>>,
+    /// How much ranks have done so far.
+    works: u64,
 }
 
 impl TimeLine {
     /// With all links, or those with a capture point.
     pub(crate) fn new(
         out: &OutputDir,
-        topology: &Arc<Topology>,
+        scenario: &Scenario,
         points: Option<&CapturePoints>,
     ) -> Result<Self, FileError> {
+        let topology = &scenario.topology;
         let is_shown = |link: u32| points.is_none_or(|points| points.has(link));
         let port = |l: &Link| Port { node: l.from.to_string(), to: l.to.to_string() };
         let links = (0..).zip(topology.links());
         let ports = links.map(|(n, link)| is_shown(n).then(|| port(link)));
         let file = PerfettoWriter::new(out.file("trace.perfetto.json")?, ports)?;
-        Ok(Self { file, topology: Arc::clone(topology), lives: BTreeMap::new() })
+        let tables = (0_usize..).zip(&scenario.traffic.tables).zip(&scenario.traffic.names);
+        let job = |((n, part), name): ((usize, &Traffic), &Option<String>)| {
+            let name = name.clone().unwrap_or_else(|| format!("traffic {n}"));
+            part.job.as_ref().map(|job| (Arc::clone(job), name))
+        };
+        let jobs = tables.map(job).collect();
+        Ok(Self { file, topology: Arc::clone(topology), lives: BTreeMap::new(), jobs, works: 0 })
     }
 
     /// Something that happens to a packet on or before link `n`, which is `on`.
@@ -89,6 +103,7 @@ impl TimeLine {
             "failed": record.failed.map(|why| format!("{why:?}").to_lowercase()),
         });
         self.file.message(&MessageSlice {
+            category: "message",
             id: &format!("{src}:{id}"),
             name: &format!("message {src}->{} #{id}", dst.0),
             node: &key.src.to_string(),
@@ -96,6 +111,46 @@ impl TimeLine {
             to: delivered,
             args,
             parts: self.lives.remove(&key).unwrap_or_default(),
+        })
+    }
+
+    /// What a rank of a training job has done: each rank has tracks of its own, one for each name of
+    /// what it does.
+    pub(crate) fn work(&mut self, record: &JobRecord) -> Result<(), FileError> {
+        let endpoint::Job { tag, completed: true, start, end, bytes, work: Some(work), .. } =
+            record.job
+        else {
+            return Ok(());
+        };
+        let Some(Some((job, name))) = self.jobs.get(usize::from(tag)) else { return Ok(()) };
+        let (rank, step) = (ai::Rank(work.rank), work.step);
+        let what = match What::decode(work.what) {
+            What::Step => format!("step {step}"),
+            What::Collective { task, .. } | What::Task { task } => {
+                let about = job.graph().tasks(rank).get(task);
+                let kind = match about.kind {
+                    _ if end <= start => return Ok(()),
+                    Kind::Compute { .. } => "work",
+                    Kind::Send { .. } => "send",
+                    Kind::Recv { .. } => "receive",
+                    Kind::Collective { op, .. } => op.name(),
+                };
+                let label = about.label.map(|label| job.graph().text(label));
+                label.map_or_else(|| kind.to_owned(), |label| format!("{kind} {label}"))
+            }
+            What::Waits { .. } => return Ok(()),
+        };
+        self.works += 1;
+        let host = record.host;
+        self.file.message(&MessageSlice {
+            category: "rank",
+            id: &format!("work {}", self.works),
+            name: &what,
+            node: &format!("{name}: rank {} ({host})", work.rank),
+            from: start,
+            to: Some(end),
+            args: json!({ "step": step, "bytes": bytes }),
+            parts: Vec::new(),
         })
     }
 

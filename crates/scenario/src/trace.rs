@@ -9,7 +9,7 @@ use endpoint::{
     Flags, FlowRecord, JobRecord, Life, MessageRecord, Observer, Packet, PacketEvent, RttRecord,
     Stat,
 };
-use fabric::{Link, Topology};
+use fabric::Link;
 use metrics::{FileError, OutputDir, QueueRow, TableWriter};
 use units::{MsgKey, Time};
 use wire::frame::mirror_trimmed;
@@ -109,11 +109,12 @@ struct Packets {
 }
 
 impl Packets {
-    fn new(out: &OutputDir, at: &[String], topology: &Arc<Topology>) -> Result<Self, Error> {
+    fn new(out: &OutputDir, at: &[String], scenario: &Scenario) -> Result<Self, Error> {
+        let topology = &scenario.topology;
         let points = CapturePoints::new(at, topology)?;
         let files = || {
             let captures = Captures::new(out, topology.links(), points.as_ref())?;
-            Ok(Self { captures, time_line: TimeLine::new(out, topology, points.as_ref())? })
+            Ok(Self { captures, time_line: TimeLine::new(out, scenario, points.as_ref())? })
         };
         files().map_err(|e: FileError| unwritable(&e))
     }
@@ -140,7 +141,7 @@ impl Tracer {
         let links = scenario.topology().links().to_vec();
         let protocols = scenario.transports.protocols();
         let packets = out.filter(|_| trace.packets);
-        let packets = packets.map(|out| Packets::new(out, &trace.at, &scenario.topology));
+        let packets = packets.map(|out| Packets::new(out, &trace.at, scenario));
         let packets = packets.transpose()?;
         let queues = out.filter(|_| trace.queues).map(|out| out.file("queues.parquet"));
         let queues = queues.map(|file| TableWriter::new(file?)).transpose();
@@ -236,6 +237,10 @@ impl Observer for Tracer {
 
     fn job(&mut self, record: &JobRecord) {
         self.recorder.job(record);
+        self.attempt(|tracer| match &mut tracer.packets {
+            Some(packets) => packets.time_line.work(record),
+            None => Ok(()),
+        });
     }
 
     fn life(&mut self, life: &Life<'_>) {

@@ -1,6 +1,8 @@
 //! Whether tasks are a job: messages and collectives have all their parts, and nothing waits for
 //! what waits for it.
 
+use units::Dur;
+
 use super::{Fault, GroupId, Instance, InstanceId, Kind, Map, Op, Rank, TaskGraph, TaskId};
 
 /// The sends and the receives of one direction between two ranks with one tag, in order.
@@ -127,8 +129,9 @@ fn differs(
     Err(Fault::Differs { task, other, what, values })
 }
 
-/// Play all tasks in no time, to find those that never end.
-pub(super) fn play(graph: &TaskGraph) -> Result<(), Fault> {
+/// Play all tasks on a network that takes no time, to find those that never end. How long the
+/// longest chain of work is.
+pub(super) fn play(graph: &TaskGraph) -> Result<Dur, Fault> {
     let mut played = Played::new(graph);
     for (rank, tasks) in (0..).map(Rank).zip(&graph.ranks) {
         for index in (0..tasks.list.len() as u32).filter(|&index| tasks.waits(index) == 0) {
@@ -140,13 +143,16 @@ pub(super) fn play(graph: &TaskGraph) -> Result<(), Fault> {
         let index = ended.iter().position(|ended| !ended)? as u32;
         Some(TaskId { rank, index })
     });
-    unended.map_or(Ok(()), |task| Err(Fault::Cycle(played.cycle(task))))
+    unended.map_or(Ok(played.longest), |task| Err(Fault::Cycle(played.cycle(task))))
 }
 
-/// How far tasks have come that take no time.
+/// How far tasks have come.
 struct Played<'a> {
     graph: &'a TaskGraph,
     waits: Vec<Vec<u32>>,
+    /// When each can start, as far as those that it waits for have been looked at.
+    starts: Vec<Vec<Dur>>,
+    longest: Dur,
     started: Vec<Vec<bool>>,
     ended: Vec<Vec<bool>>,
     /// By collective: how many members have not started it.
@@ -164,6 +170,8 @@ impl<'a> Played<'a> {
         Self {
             graph,
             waits: graph.ranks.iter().map(|tasks| tasks.waits.clone()).collect(),
+            starts: graph.ranks.iter().map(|tasks| vec![Dur::ZERO; tasks.list.len()]).collect(),
+            longest: Dur::ZERO,
             started: flags(),
             ended: flags(),
             missing: graph.instances.iter().map(members).collect(),
@@ -180,22 +188,23 @@ impl<'a> Played<'a> {
     fn run(&mut self) {
         while let Some(task) = self.fresh.pop() {
             let tasks = self.graph.tasks(task.rank);
+            let start = self.starts_at(task);
             for waiting in tasks.after_start_of(task.index) {
-                self.release(task.rank, waiting);
+                self.release(task.rank, waiting, start);
             }
             match tasks.get(task.index).kind {
-                Kind::Compute { .. } => self.end(task),
+                Kind::Compute { dur, .. } => self.end(task, start + dur),
                 Kind::Send { to, .. } => {
                     let recv = TaskId { rank: to, index: tasks.partner[task.index as usize] };
-                    self.end(task);
+                    self.end(task, start);
                     if self.has_started(recv) {
-                        self.end(recv);
+                        self.end(recv, start.max(self.starts_at(recv)));
                     }
                 }
                 Kind::Recv { from, .. } => {
                     let send = TaskId { rank: from, index: tasks.partner[task.index as usize] };
                     if self.has_started(send) && !self.has_ended(task) {
-                        self.end(task);
+                        self.end(task, start.max(self.starts_at(send)));
                     }
                 }
                 Kind::Collective { .. } => self.join(task, tasks.partner[task.index as usize]),
@@ -208,28 +217,37 @@ impl<'a> Played<'a> {
         self.present[instance].push(task);
         self.missing[instance] -= 1;
         if self.missing[instance] == 0 {
-            for member in std::mem::take(&mut self.present[instance]) {
-                self.end(member);
+            let present = std::mem::take(&mut self.present[instance]);
+            let last = present.iter().map(|&member| self.starts_at(member)).max();
+            for member in present {
+                self.end(member, last.unwrap_or_default());
             }
         }
     }
 
-    fn end(&mut self, task: TaskId) {
+    fn end(&mut self, task: TaskId, at: Dur) {
         let ended = &mut self.ended[task.rank.0 as usize][task.index as usize];
         if std::mem::replace(ended, true) {
             return;
         }
+        self.longest = self.longest.max(at);
         for waiting in self.graph.tasks(task.rank).after_end_of(task.index) {
-            self.release(task.rank, waiting);
+            self.release(task.rank, waiting, at);
         }
     }
 
-    fn release(&mut self, rank: Rank, index: u32) {
+    fn release(&mut self, rank: Rank, index: u32, at: Dur) {
+        let start = &mut self.starts[rank.0 as usize][index as usize];
+        *start = at.max(*start);
         let waits = &mut self.waits[rank.0 as usize][index as usize];
         *waits -= 1;
         if *waits == 0 {
             self.start(TaskId { rank, index });
         }
+    }
+
+    fn starts_at(&self, task: TaskId) -> Dur {
+        self.starts[task.rank.0 as usize][task.index as usize]
     }
 
     fn has_started(&self, task: TaskId) -> bool {

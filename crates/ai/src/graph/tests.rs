@@ -248,3 +248,26 @@ proptest! {
         prop_assert!(job.finish().is_ok());
     }
 }
+
+#[test]
+fn the_longest_chain_of_work_goes_over_messages_and_collectives() {
+    let mut job = Builder::new(3).unwrap();
+    let group = job.everyone().unwrap();
+    let work = |us| Task::new(Kind::Compute { dur: Dur::from_us(us), stream: 0 });
+    let mut last = Vec::new();
+    for rank in (0..3).map(Rank) {
+        let before = job.add(rank, work(10 * u64::from(rank.0))).unwrap();
+        let meet = Task::new(Kind::Collective { group, op: Op::Barrier, bytes: 0 });
+        let meet = job.add(rank, meet).unwrap();
+        job.after(meet, before).unwrap();
+        let after = job.add(rank, work(1)).unwrap();
+        job.after(after, meet).unwrap();
+        last.push(after);
+    }
+    let send = job.add(Rank(0), Task::new(Kind::Send { to: Rank(1), bytes: 5, tag: 0 })).unwrap();
+    job.after(send, last[0]).unwrap();
+    let recv = job.add(Rank(1), Task::new(Kind::Recv { from: Rank(0), bytes: 5, tag: 0 })).unwrap();
+    let end = job.add(Rank(1), work(7)).unwrap();
+    job.after(end, recv).unwrap();
+    assert_eq!(job.finish().unwrap().longest_chain(), Dur::from_us(20 + 1 + 7));
+}

@@ -9,7 +9,7 @@ use units::{Dur, Time};
 
 use super::running::Running;
 use super::{Owner, Wait, What};
-use crate::graph::{InstanceId, Kind, Rank, TaskGraph};
+use crate::graph::{InstanceId, Kind, Rank};
 use crate::job::Job;
 
 /// Bits of a task's state.
@@ -25,6 +25,8 @@ pub(super) struct RankState {
     /// By task: the starts and ends that it waits for.
     waits: Vec<u32>,
     state: Vec<u8>,
+    /// By task: when it began; empty unless tasks are told.
+    starts: Vec<Time>,
     /// By stream that is at work: the tasks that wait for it.
     streams: BTreeMap<u8, VecDeque<u32>>,
     /// The collectives that it takes part in now.
@@ -64,8 +66,8 @@ pub(super) struct Report {
 }
 
 impl RankState {
-    pub(super) fn new(rank: Rank, graph: &TaskGraph) -> Self {
-        let tasks = graph.tasks(rank);
+    pub(super) fn new(rank: Rank, job: &Job) -> Self {
+        let tasks = job.graph().tasks(rank);
         let count = tasks.len() as u32;
         let mut left = Vec::new();
         for task in tasks.iter() {
@@ -79,6 +81,11 @@ impl RankState {
             rank,
             waits: (0..count).map(|index| tasks.waits(index)).collect(),
             state: vec![0; count as usize],
+            starts: if job.config().tell_tasks {
+                vec![Time::ZERO; tasks.len()]
+            } else {
+                Vec::new()
+            },
             streams: BTreeMap::new(),
             running: BTreeMap::new(),
             early: HashMap::default(),
@@ -109,6 +116,9 @@ impl RankState {
         ready: &mut BTreeSet<(u8, u32)>,
     ) {
         self.state[index as usize] |= STARTED;
+        if let Some(start) = self.starts.get_mut(index as usize) {
+            *start = now;
+        }
         let tasks = job.graph().tasks(self.rank);
         let begun = Step { start: now, worked: self.worked(now), bytes: 0 };
         self.steps.entry(tasks.get(index).step).or_insert(begun);
@@ -141,6 +151,11 @@ impl RankState {
         let computed = self.worked(now) - worked;
         let work = Work { rank: self.rank.0, step: number, what: What::Step.encode(), computed };
         Some(Report { start, bytes, work })
+    }
+
+    /// When task `index` began, if tasks are told.
+    pub(super) fn start_of(&self, index: u32) -> Option<Time> {
+        self.starts.get(index as usize).copied()
     }
 
     fn release(&mut self, seat: u8, index: u32, ready: &mut BTreeSet<(u8, u32)>) {
@@ -229,7 +244,7 @@ impl RankState {
         };
         let step = job.graph().tasks(self.rank).get(task).step;
         if let Some(step) = self.steps.get_mut(&step) {
-            step.bytes += bytes;
+            step.bytes = step.bytes.saturating_add(bytes).min(i64::MAX as u64);
         }
     }
 

@@ -145,6 +145,7 @@ const CONFIG: Config = Config {
     straggler: Straggler { share: 0.0, excess: 0.0 },
     channel: 0,
     prio: 0,
+    tell_tasks: false,
 };
 
 fn placed(job: Builder, per_host: u32, config: Config) -> Net {
@@ -374,8 +375,11 @@ fn a_job_that_cannot_go_on_says_who_waits_for_whom() {
 #[test]
 fn codes_say_what_was_said() {
     let waits = |wait| What::Waits { task: u32::MAX, peer: Rank(Builder::RANKS_MAX), wait };
-    let all =
-        [What::Step, What::Collective { id: InstanceId(token::INSTANCES_MAX - 1), task: u32::MAX }];
+    let all = [
+        What::Step,
+        What::Task { task: u32::MAX },
+        What::Collective { id: InstanceId(token::INSTANCES_MAX - 1), task: u32::MAX },
+    ];
     for what in all.into_iter().chain(Wait::ALL.map(waits)) {
         assert_eq!(What::decode(what.encode()), what);
     }
@@ -427,4 +431,86 @@ proptest! {
         prop_assert!(net.reports.iter().all(|report| report.completed), "{:?}", net.reports);
         prop_assert_eq!(net.reports.len(), ops.len() * ranks as usize * 2);
     }
+}
+
+/// Two pieces of work on one stream, and one on another that waits for the start of the second:
+/// that is when the stream takes it up, not when it could be.
+#[test]
+fn work_starts_when_its_stream_takes_it_up() {
+    let mut job = Builder::new(1).unwrap();
+    let work = |us, stream| Task::new(Kind::Compute { dur: Dur::from_us(us), stream });
+    job.add(Rank(0), work(10, 0)).unwrap();
+    let second = job.add(Rank(0), work(5, 0)).unwrap();
+    let after = job.add(Rank(0), work(20, 1)).unwrap();
+    job.after_start(after, second).unwrap();
+    let mut net = placed(job, 1, CONFIG);
+    net.run();
+    let step = net.of(What::Step)[0];
+    assert_eq!(step.end, Time::ZERO + Dur::from_us(30));
+    assert_eq!(step.work.unwrap().computed, Dur::from_us(30));
+}
+
+/// The spans of all tasks of `net`, as its ranks told them.
+fn spans(net: &Net) -> crate::Spans {
+    let job = &net.players[0].job;
+    let ranks = (0..job.graph().ranks()).map(Rank);
+    let mut spans: crate::Spans =
+        ranks.map(|rank| vec![None; job.graph().tasks(rank).len()]).collect();
+    for report in &net.reports {
+        let work = report.work.unwrap();
+        if let What::Task { task } | What::Collective { task, .. } = What::decode(work.what) {
+            let span = crate::Span { start: report.start, end: report.end };
+            spans[work.rank as usize][task as usize] = Some(span);
+        }
+    }
+    spans
+}
+
+#[test]
+fn a_critical_path_goes_back_over_messages_and_late_ranks() {
+    use crate::critical::{Because, Critical, Piece};
+    let config = Config { tell_tasks: true, ..CONFIG };
+    let mut net = placed(pipeline(1), 1, config);
+    net.run();
+    let (spans, job) = (spans(&net), Arc::clone(&net.players[0].job));
+    let path = Critical::new(&job, &spans).of_step(0, Time::ZERO);
+    let ends: Vec<(u32, Time, Time, Because)> =
+        path.iter().map(|p| (p.task.rank.0, p.start, p.end, p.because)).collect();
+    let message = RATE.serialise(50_000) + LATENCY;
+    let at = |us: u64| Time::ZERO + Dur::from_us(us);
+    // Rank 1 works 4 us and then waits for the message; the 3 us after it end last.
+    let expected = [
+        (0, at(0), at(10), Because::Work),
+        (1, at(10), at(10) + message, Because::Message { from: Rank(0) }),
+        (1, at(10) + message, at(13) + message, Because::Work),
+    ];
+    assert_eq!(ends, expected);
+
+    // Ranks that work for 5, 9 and 7 us meet; then one works on.
+    let mut job = Builder::new(3).unwrap();
+    let group = job.everyone().unwrap();
+    for (rank, us) in [(0, 5), (1, 9), (2, 7)] {
+        let work = |us| Task::new(Kind::Compute { dur: Dur::from_us(us), stream: 0 });
+        let before = job.add(Rank(rank), work(us)).unwrap();
+        let meet = Task::new(Kind::Collective { group, op: Op::Barrier, bytes: 0 });
+        let meet = job.add(Rank(rank), meet).unwrap();
+        job.after(meet, before).unwrap();
+        if rank == 2 {
+            let after = job.add(Rank(2), work(11)).unwrap();
+            job.after(after, meet).unwrap();
+        }
+    }
+    let mut net = placed(job, 1, config);
+    net.run();
+    let (spans, job) = (self::spans(&net), Arc::clone(&net.players[0].job));
+    let path = Critical::new(&job, &spans).of_step(0, Time::ZERO);
+    let whole = path.windows(2).all(|pair| pair[0].end == pair[1].start);
+    assert!(whole && path[0].start == Time::ZERO, "{path:?}");
+    let [Piece { task, end, .. }, meet, last] = path[..] else { panic!("{path:?}") };
+    assert_eq!(
+        (task.rank, end, meet.because),
+        (Rank(1), at(9), Because::Collective { last: Rank(1) })
+    );
+    assert_eq!((last.task.rank, last.end.since(last.start)), (Rank(2), Dur::from_us(11)));
+    assert!(Critical::new(&job, &spans).of_step(7, Time::ZERO).is_empty(), "no such step");
 }

@@ -32,7 +32,7 @@ use self::table::{
     ADDITIONAL, Fields, GROUP, GROUP_SIZE, SIZE, STAGE, Section, TIME, TYPE, sections,
 };
 use super::program::{Collective, Group, Groups, Layout, Line, Program, What};
-use super::{Trace, Warnings, located};
+use super::{BYTES_MAX, Trace, WORK_MAX_PS, Warnings, located};
 use crate::graph::{Builder, Fault, Rank, TaskGraph};
 
 const GROUPS: [(&str, Group); 9] = [
@@ -52,8 +52,8 @@ const EMBEDDING_IGNORED: &str =
     "collectives of the embedding group that only one of its stages has, which are left out";
 const TIMELESS: &str = "computations without a time, which take none";
 
-/// The longest time that is read: 106 days, in picoseconds.
-const TIME_MAX: f64 = i64::MAX as f64;
+/// The longest time that is read, in picoseconds.
+const TIME_MAX: f64 = WORK_MAX_PS as f64;
 
 /// Read a table for at most `room` ranks. `name` is the file's name, for errors.
 ///
@@ -247,9 +247,9 @@ impl Translator<'_> {
 }
 
 fn size(source: &Source<'_>, row: &Fields<'_>) -> Parsed<u64> {
-    match number(row.text(SIZE), u64::MAX - 1) {
+    match number(row.text(SIZE), BYTES_MAX) {
         Some(size) => Ok(size),
-        None => source.whole(row.get(SIZE), "msg_size", u64::MAX - 1),
+        None => source.whole(row.get(SIZE), "msg_size", BYTES_MAX),
     }
 }
 

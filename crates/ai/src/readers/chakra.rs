@@ -28,11 +28,11 @@ use units::Dur;
 use self::groups::Names;
 use self::proto::{CommType, Node, NodeType};
 use self::system::System;
-use super::{File, Options, ReadError, Trace, Warnings, hint};
+use super::{BYTES_MAX, File, Options, ReadError, Trace, WORK_MAX_PS, Warnings, hint};
 use crate::graph::{Builder, Fault, GroupId, Kind, Op, Rank, Task, TaskId};
 
-/// The longest duration: 106 days.
-const DURATION_MAX: u64 = i64::MAX as u64 / 1_000_000;
+/// The longest duration, in microseconds.
+const DURATION_MAX: u64 = WORK_MAX_PS / 1_000_000;
 
 /// How long a computation takes whose duration is 0.
 const NO_DURATION: Dur = Dur::from_ns(1);
@@ -387,8 +387,8 @@ impl Reader<'_, '_> {
     fn bytes(&self, place: Place, node: &Node) -> Result<u64, RecordError> {
         match node.integer("comm_size") {
             Some(bytes) => {
-                u64::try_from(bytes).ok().filter(|&bytes| bytes < u64::MAX).ok_or_else(|| {
-                    let hint = "write comm_size in bytes";
+                u64::try_from(bytes).ok().filter(|&bytes| bytes <= BYTES_MAX).ok_or_else(|| {
+                    let hint = "write comm_size in bytes, at most 10^15";
                     self.wrong(place, node, bytes.to_string(), "comm_size is no size", hint)
                 })
             }
@@ -450,10 +450,22 @@ impl Reader<'_, '_> {
         let (group, size) = self.group(place, node, builder)?;
         let bytes = match op {
             Op::Barrier => 0,
-            Op::AllGather => self.bytes(place, node)?.saturating_mul(u64::from(size)),
+            Op::AllGather => self.gathered(place, node, size)?,
             _ => self.bytes(place, node)?,
         };
         Ok(if size == 1 { POINT } else { Kind::Collective { group, op, bytes } })
+    }
+
+    /// The vector that an all-gather of `size` ranks makes.
+    fn gathered(&self, place: Place, node: &Node, size: u32) -> Result<u64, RecordError> {
+        let part = self.bytes(place, node)?;
+        let whole = part.saturating_mul(u64::from(size));
+        if whole <= BYTES_MAX {
+            return Ok(whole);
+        }
+        let hint = "a vector has at most 10^15 bytes";
+        let message = format!("comm_size, of each of {size} ranks, is too large");
+        Err(self.wrong(place, node, part.to_string(), message, hint))
     }
 
     /// The collective's group, and how many ranks it has.

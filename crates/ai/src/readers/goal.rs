@@ -15,8 +15,9 @@
 //!
 //! - `calc` is in nanoseconds. LogGOPSim counts in the unit of its parameters, whose preset values
 //!   are nanoseconds.
-//! - `cpu` says which of a rank's streams a `calc` runs on; one does one `calc` at a time. A send
-//!   or receive takes no time of a CPU. `nic` counts for nothing.
+//! - `cpu` says which of a rank's streams a `calc` runs on; one does one `calc` at a time. It starts
+//!   when that is free, which is what `irequires` waits for. A send or receive takes no time of a
+//!   CPU, and `calc 0` does not wait for one. `nic` counts for nothing.
 //! - A send ends when it is acknowledged.
 //! - A receive from any source or with any tag gets its message when the file is read, not when one
 //!   arrives: see [`any`].
@@ -34,14 +35,14 @@ use workload::TextError;
 use workload::text::{Parsed, Source, Word, one_of, to_u32};
 
 use self::tokens::{Token, Tokens};
-use super::{Trace, Warnings, located};
+use super::{BYTES_MAX, Trace, WORK_MAX_PS, Warnings, located};
 use crate::graph::{Builder, Fault, Kind, Rank, Task, TaskGraph, TaskId};
 
 /// The fewest bytes that a rank takes in a file: `rank 0{}`.
 const RANK_BYTES_MIN: usize = 8;
 
-/// The longest `calc`: 106 days.
-const CALC_MAX: u64 = i64::MAX as u64 / 1_000;
+/// The longest `calc`, in nanoseconds.
+const CALC_MAX: u64 = WORK_MAX_PS / 1_000;
 
 const OPERATIONS: [&str; 3] = ["send", "recv", "calc"];
 
@@ -59,7 +60,8 @@ pub fn read_goal(text: &str, name: &str, room: u32) -> Result<Trace, TextError> 
     let source = &reader.tokens.source;
     any::resolve(&mut blocks, &mut reader.warnings).map_err(|at| {
         let recv = Word { text: "recv", at: source.place(at) };
-        source.wrong(recv, "no send is left for this receive", "every receive needs its own send")
+        let hint = "every receive needs its own send; those that name source and tag come first";
+        source.wrong(recv, "no send is left for this receive", hint)
     })?;
     let graph = build(&blocks).map_err(|fault| {
         located(source, &fault, |task| {
@@ -320,7 +322,7 @@ impl<'a> Reader<'a> {
         let token = self.tokens.next()?;
         let digits = token.text.strip_suffix('b');
         let number = Token { text: digits.unwrap_or(token.text), at: token.at };
-        let size = self.tokens.number(number, "the size", u64::MAX - 1)?;
+        let size = self.tokens.number(number, "the size", BYTES_MAX)?;
         if digits.is_none() {
             self.tokens.expect("b", "write sizes in bytes: \"1024b\"")?;
         }

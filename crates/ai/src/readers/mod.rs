@@ -21,6 +21,12 @@ pub use simai::read_simai;
 use crate::collective::Algorithm;
 use crate::graph::{Fault, TaskGraph, TaskId};
 
+/// The longest message and the largest vector, bytes: as in scenarios.
+const BYTES_MAX: u64 = 1_000_000_000_000_000;
+
+/// The longest piece of work, in picoseconds: 11 days.
+const WORK_MAX_PS: u64 = 1_000_000_000_000_000_000;
+
 /// A file: its name, for errors, and what it holds.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {

@@ -61,6 +61,21 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// What the first step of a training job took is said while the job goes on.
+#[test]
+fn the_first_step_is_said_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/ai/ring.toml");
+    let set = "traffic.0.size=1MiB";
+    let args = ["--progress", "lines", "run", file, "--set", set];
+    let said = trimline(dir.path(), &args).output().unwrap();
+    let stderr = String::from_utf8(said.stderr).unwrap();
+    assert!(said.status.success(), "{stderr}");
+    let lines: Vec<&str> = stderr.lines().filter(|line| line.starts_with("ring: ")).collect();
+    let [line] = lines[..] else { panic!("{stderr}") };
+    assert!(line.starts_with("ring: step 0 took ") && line.ends_with("exposed communication"));
+}
+
 #[test]
 fn what_a_transport_gave_up_is_counted_by_cause() {
     let dir = tempfile::tempdir().unwrap();

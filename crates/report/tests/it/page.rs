@@ -9,8 +9,15 @@ use trimline_report::{render, render_comparison};
 use crate::browser::{Browser, Reader, axe};
 use crate::fixture::{self, Run};
 
-const RUN: Run =
-    Run { name: "web_search", messages: 20_000, long_flows: 0, jobs: 40, samples: 1_000, slow: 10 };
+const RUN: Run = Run {
+    name: "web_search",
+    messages: 20_000,
+    long_flows: 0,
+    jobs: 40,
+    ranks: 0,
+    samples: 1_000,
+    slow: 10,
+};
 
 const ON_A_DESK: Reader = Reader { width: 1400, dark: false, scripts: true };
 

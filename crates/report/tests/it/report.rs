@@ -7,8 +7,15 @@ use std::path::PathBuf;
 use fixture::Run;
 use trimline_report::{render, render_comparison};
 
-const WEB_SEARCH: Run =
-    Run { name: "web_search", messages: 3_000, long_flows: 0, jobs: 0, samples: 500, slow: 10 };
+const WEB_SEARCH: Run = Run {
+    name: "web_search",
+    messages: 3_000,
+    long_flows: 0,
+    jobs: 0,
+    ranks: 0,
+    samples: 500,
+    slow: 10,
+};
 
 /// The page but for its scripts.
 fn without_scripts(page: &str) -> String {
@@ -83,6 +90,26 @@ fn jobs_have_a_plot_and_numbers() {
     assert_eq!(plots(&page), 10, "one more");
     fixture::write(dir.path(), &WEB_SEARCH);
     assert!(!render(dir.path()).unwrap().contains("Time of jobs"), "there are none");
+}
+
+#[test]
+fn training_jobs_have_timelines_and_what_steps_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &Run { ranks: 30, ..WEB_SEARCH });
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    let texts = [
+        "Steps of the job of traffic table 0",
+        "10 of 30 ranks",
+        "What step 0 of traffic table 0 waited for",
+        "gradients of rank 0, for rank 1: 500 µs",
+        "critical.parquet",
+    ];
+    for text in texts {
+        assert!(page.contains(text), "{text:?} is missing");
+    }
+    fixture::write(dir.path(), &WEB_SEARCH);
+    assert!(!render(dir.path()).unwrap().contains("Steps of the job"), "there are none");
 }
 
 #[test]

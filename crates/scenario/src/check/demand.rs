@@ -237,6 +237,8 @@ pub(crate) struct Demand {
     pub(crate) loops: Vec<Loop>,
     /// How the transport of the table that is being looked at cuts messages.
     framing: Framing,
+    /// Memory of training jobs, bytes.
+    pub(crate) jobs: f64,
     /// How many messages are listed one by one.
     pub(crate) listed: u64,
     /// How many of them each wait for another one of the list.
@@ -265,6 +267,7 @@ impl Demand {
             flows: none,
             loops: Vec::new(),
             framing: Framing { payload: 1, overhead: 0 },
+            jobs: 0.0,
             listed: 0,
             in_turn: 0,
             last_start: Time::ZERO,

@@ -23,6 +23,12 @@ use crate::value::choices;
 /// The highest rate of a scale-up port: as that of links.
 const FASTEST: Rate = Rate(100_000_000_000_000);
 
+/// The longest work of a job, 11 days: results count picoseconds in 63 bits, which are 106.
+const WORK_MAX: Dur = Dur::from_ms(1_000_000_000);
+
+/// A job of more tasks has no critical paths: each task takes memory for them.
+const TASKS_TOLD: u64 = 1 << 20;
+
 /// What a job's keys say.
 #[derive(Default)]
 pub(super) struct Keys {
@@ -236,7 +242,7 @@ pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let (graph, algorithm) = graph(cx, &hosts)?;
     let placement = placement(cx, graph.ranks(), &hosts)?;
     let choice = choice(cx, algorithm, placement.hosts())?;
-    let config = config(cx, choice);
+    let config = config(cx, choice, graph.len());
     let job = Job::new(graph, placement, config).map_err(|why| {
         let (key, hint) = match &why {
             JobError::Unsuited { why: Unsuited::TooManyChunks { .. }, .. } => {
@@ -249,6 +255,12 @@ pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
         };
         cx.table.error(key, why.to_string(), "it does not suit this job").hint(hint)
     })?;
+    if job.longest_work() > WORK_MAX {
+        let key = cx.table.likeliest(&["file", "collective", "data_parallel"]);
+        let message = format!("its work takes {} on a network without delay", job.longest_work());
+        let error = cx.table.error(key.unwrap_or("steps"), message, "this job takes too long");
+        return Err(error.hint(format!("shorter work or fewer steps: {WORK_MAX} at most")));
+    }
     let job = Arc::new(job);
     let longest = job.volumes().iter().map(|(_, _, volume)| volume.longest).max().unwrap_or(0);
     let (playing, asking) = (Arc::clone(&job), Arc::clone(&job));
@@ -360,7 +372,7 @@ fn choice(cx: &Context<'_, '_>, of_trace: Option<Algorithm>, hosts: &[HostId]) -
     }
 }
 
-fn config(cx: &Context<'_, '_>, choice: Choice) -> Config {
+fn config(cx: &Context<'_, '_>, choice: Choice, tasks: u64) -> Config {
     let keys = &cx.written.job;
     Config {
         start: cx.written.start,
@@ -377,6 +389,7 @@ fn config(cx: &Context<'_, '_>, choice: Choice) -> Config {
         straggler: Straggler { share: keys.straggler_share, excess: keys.straggler_excess },
         channel: cx.channel(),
         prio: cx.written.priority,
+        tell_tasks: tasks <= TASKS_TOLD,
     }
 }
 
@@ -387,6 +400,7 @@ fn ask(job: &Job, demand: &mut Demand, topology: &Topology) {
         demand.listed += volume.messages;
         demand.in_turn += volume.messages.saturating_sub(1);
     }
+    demand.jobs += job.memory() as f64;
     let end = job.config().start.saturating_add(job.longest_work());
     demand.last_start = demand.last_start.max(end);
 }

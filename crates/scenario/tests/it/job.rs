@@ -5,7 +5,7 @@ use std::path::Path;
 
 use endpoint::{Draw, Purpose};
 use trimline_scenario::{Options, Results, Scenario, evaluate};
-use units::{Dur, Rate};
+use units::{Dur, Rate, Time};
 
 /// All-reduces over a switch without contention, with the fewest bytes beside data.
 const IDLE: &str = r#"
@@ -119,6 +119,94 @@ fn an_all_to_all_is_bound_by_bisection() {
     assert!(ideal.unwrap().0 * 2 < took.0, "hosts' links are not what holds it up");
 }
 
+/// One message at a time, in many: each waits for the acknowledgement of the one before, and at a
+/// rank sends and receives take turns.
+#[test]
+fn one_message_in_flight_is_slow_but_goes_on() {
+    let size = "traffic.0.size=4MiB";
+    let cut = ["traffic.0.ranks=2", size, "traffic.0.chunk=64KiB", "traffic.0.in_flight=1"];
+    for algorithm in ["ring", "tree", "halving-doubling", "direct"] {
+        let algorithm = format!("traffic.0.algorithm={algorithm}");
+        let sets = [&cut[..], &[&*algorithm]].concat();
+        let slow = run(IDLE, &sets);
+        assert_eq!(slow.summary.steps.completed, 2, "{algorithm}: {:?}", slow.summary.warnings);
+        assert_eq!(slow.flows.iter().map(|row| row.size.unwrap()).max(), Some(65_536));
+        // Both directions of each link carry the vector once. A message waits a round trip for the
+        // one before.
+        let times = slow.summary.steps.time_us;
+        let least = RATE.serialise(4 << 20).as_us_f64();
+        assert!(times.min.unwrap() > least, "{algorithm}: {times:?}");
+        assert!(times.max.unwrap() < 4.0 * least, "{algorithm}: {times:?}");
+    }
+}
+
+#[test]
+fn tasks_count_in_the_estimate() {
+    let estimate = |steps: u32| {
+        let steps = format!("traffic.0.steps={steps}");
+        let sets = [steps, "traffic.0.compute=1us".into(), "traffic.0.collective=barrier".into()];
+        let text = IDLE.replace("size = \"800kB\"\n", "");
+        parse(&text, &sets).unwrap_or_else(|e| panic!("{e}")).estimate().unwrap().memory
+    };
+    let (few, many) = (estimate(1), estimate(100_000));
+    // 1.6 million tasks, and as many rows of results.
+    assert!((0.3e9..2.5e9).contains(&(many - few)), "{few} {many}");
+}
+
+#[test]
+fn a_job_that_takes_months_is_refused_with_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("long.goal");
+    // Each rank works for eleven days, one after the other.
+    let days = "calc 900000000000000";
+    std::fs::write(
+        &path,
+        format!(
+            "num_ranks 2\nrank 0 {{\na: {days}\nb: send 1b to 1\nb requires a\n}}\nrank 1 {{\n\
+             a: recv 1b from 0\nb: {days}\nb requires a\n}}\n"
+        ),
+    )
+    .unwrap();
+    let sets = [format!("traffic.0.file={}", path.display())];
+    let said = parse(&traced("tree_8.goal", "ring"), &sets).err().expect("it is refused");
+    assert!(said.contains("its work takes 1800000") && said.contains("file"), "{said}");
+}
+
+/// Two jobs on the same hosts. Before the second one arrives, and after it is over, a step of the
+/// first takes what it takes alone; in between both take longer, and together no longer than one
+/// after the other.
+#[test]
+fn jobs_share_the_fabric_while_both_run() {
+    let job = |name: &str, start: &str, steps: u32| {
+        format!(
+            "{{kind='job', name='{name}', collective='all-reduce', size='800kB', steps={steps}, \
+             start='{start}', ranks_per_host=1, placement='packed', algorithm='ring', \
+             connections='persistent'}}"
+        )
+    };
+    let (first, second) = (job("first", "0s", 9), job("second", "400us", 2));
+    let of = |jobs: &str| run(IDLE, &[&format!("traffic=[{jobs}]")]);
+    let together = of(&format!("{first}, {second}"));
+    let alone = [of(&first), of(&second)];
+    let ends = |results: &Results, traffic: u16, step: u32| {
+        let rows = results.steps.iter().filter(|row| (row.traffic, row.step) == (traffic, step));
+        rows.map(|row| row.end).max().unwrap()
+    };
+    let time = |results: &Results, traffic, step: u32| {
+        ends(results, traffic, step).since(ends(results, traffic, step - 1)).as_us_f64()
+    };
+    let (first, second) = (time(&alone[0], 0, 1), time(&alone[1], 0, 1));
+    assert_eq!(ends(&together, 0, 1), ends(&alone[0], 0, 1), "nobody else is there yet");
+    let (slow, other) = (time(&together, 0, 3), time(&together, 1, 1));
+    assert!(slow > 1.2 * first && slow < 2.2 * first, "{slow} {first}");
+    assert!(other > 1.2 * second && other < 2.2 * second, "{other} {second}");
+    let last = time(&together, 0, 8);
+    assert!((last - first).abs() < 0.01 * first, "alone again: {last} {first}");
+    let by_name = |name: &str| together.summary.traffic[name].steps;
+    assert_eq!((by_name("first").completed, by_name("second").completed), (9, 2));
+    assert!(by_name("first").time_us.max.unwrap() > 1.2 * first);
+}
+
 /// A model with all kinds of parallelism, small.
 const MODEL: &str = r#"
 name = "model"
@@ -191,11 +279,53 @@ fn a_model_runs_alike_with_any_number_of_threads() {
     assert_eq!(one.summary.traffic["train"].steps, steps);
 }
 
+/// The way to the end of each step is without gaps, and begins where the step before ended.
+#[test]
+fn critical_paths_add_up_to_steps() {
+    let model = run(MODEL, &[]);
+    let mut before = Time::ZERO;
+    for step in 0..3 {
+        let end = model.steps.iter().filter(|row| row.step == step).map(|row| row.end).max();
+        let path: Vec<_> = model.critical.iter().filter(|row| row.step == step).collect();
+        let whole = path.windows(2).all(|pair| pair[0].end == pair[1].start);
+        assert!(whole, "step {step}: {path:#?}");
+        assert_eq!((path[0].start, path.last().unwrap().end), (before, end.unwrap()));
+        before = end.unwrap();
+        // Three microbatches cross two stages: at least a forward and a backward pass of each are on
+        // the way, 2 layers of 5 and 10 us.
+        let work: u64 = path.iter().filter(|row| row.what == "work").map(|row| row.time().0).sum();
+        assert!(work >= 2 * 15_000_000, "step {step}: {work}");
+    }
+    let what = |what: &str| model.critical.iter().filter(|row| row.what == what).count();
+    assert!(what("message") > 0 && what("collective") > 0 && what("work") > 0);
+    // What crosses the fabric names the message that came last.
+    let crossed =
+        model.critical.iter().filter(|row| row.what == "message" && row.peer != Some(row.rank));
+    assert!(
+        crossed.clone().all(|row| row.last_src == row.peer_host),
+        "{:#?}",
+        crossed.collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn the_critical_path_of_a_ring_ends_with_a_neighbour_s_message() {
+    let ring = run(IDLE, &["traffic.0.compute=20us"]);
+    let path: Vec<(&str, u32)> =
+        ring.critical.iter().map(|row| (row.what.as_str(), row.step)).collect();
+    assert_eq!(path, [("work", 0), ("collective", 0), ("work", 1), ("collective", 1)]);
+    for row in ring.critical.iter().filter(|row| row.what == "collective") {
+        assert_eq!((row.last_src, row.bytes), (Some((row.host + 7) % 8), Some(800_000)));
+    }
+}
+
+/// There has to be work to hide behind: without it the pieces only get into each other's way.
 #[test]
 fn overlapping_hides_communication() {
     let exposed = |overlap| {
         let sets = [&*format!("traffic.0.overlap={overlap}"), "traffic.0.straggler_share=0"];
-        let sets = [&sets[..], &["traffic.0.gradients=1MB"]].concat();
+        let more = ["traffic.0.gradients=1MB", "traffic.0.backward=300us"];
+        let sets = [&sets[..], &more].concat();
         let text = MODEL.replace("straggler_excess = 1.0\n", "");
         run(&text, &sets).summary.steps.exposed_us.p50.unwrap()
     };
@@ -380,4 +510,27 @@ fn bad_jobs_are_refused() {
     }
     let said = refused(&IDLE.replace("size = \"800kB\"\n", ""), &[]);
     assert!(said.contains("size"), "{said}");
+}
+
+/// A traced run has a track for each rank, with its steps, work and collectives.
+#[test]
+fn ranks_have_tracks_on_the_time_line() {
+    let sets = ["traffic.0.compute=20us".to_owned(), "traffic.0.size=80kB".to_owned()];
+    let scenario = parse(IDLE, &sets).unwrap_or_else(|e| panic!("{e}"));
+    let dir = tempfile::tempdir().unwrap();
+    let out = metrics::OutputDir::create(dir.path()).unwrap();
+    let trace = trimline_scenario::Trace { packets: true, ..Default::default() };
+    let options = Options { trace, ..Options::default() };
+    trimline_scenario::run(&scenario, &options, &out, &mut |_| ()).unwrap();
+    out.commit().unwrap();
+    let text = std::fs::read_to_string(dir.path().join("trace.perfetto.json")).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let events = value["traceEvents"].as_array().unwrap();
+    let names = events.iter().filter_map(|event| event["args"]["name"].as_str());
+    assert_eq!(names.filter(|name| name.starts_with("job: rank ")).count(), 8);
+    let begun = |name: &str| {
+        events.iter().filter(|event| event["ph"] == "b" && event["name"] == name).count()
+    };
+    let counts = [begun("step 0"), begun("step 1"), begun("work"), begun("all-reduce")];
+    assert_eq!(counts, [8, 8, 16, 16]);
 }

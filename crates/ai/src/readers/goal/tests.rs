@@ -42,6 +42,40 @@ fn receives_from_any_source_get_the_first_send_that_fits() {
     assert_eq!(trace.warnings[0].count, 3);
 }
 
+/// Sizes choose first, in the order of each source; sends that a later receive names are left.
+#[test]
+fn receives_from_any_source_look_for_their_size() {
+    let text = |block: &str| {
+        format!(
+            "num_ranks 3\nrank 0 {{\n{block}\n}}\nrank 1 {{\nsend 100b to 0\nsend 300b to 0 tag 2\n}}\n\
+             rank 2 {{\nsend 200b to 0\nsend 400b to 0\n}}\n"
+        )
+    };
+    let of = |block: &str| {
+        let trace = read(&text(block)).unwrap_or_else(|e| panic!("{e}"));
+        let resized = trace.warnings.iter().find(|w| w.what.contains("whose size"));
+        let list: Vec<(u32, u64, u32)> = kinds(&trace, 0)
+            .into_iter()
+            .map(|kind| match kind {
+                Kind::Recv { from, bytes, tag } => (from.0, bytes, tag),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        (list, resized.map_or(0, |w| w.count))
+    };
+    let any = |sizes: &[u64]| {
+        sizes.iter().map(|b| format!("recv {b}b from -1 tag -1\n")).collect::<String>()
+    };
+    let all = vec![(1, 300, 2), (2, 200, 0), (2, 400, 0), (1, 100, 0)];
+    assert_eq!(of(&any(&[300, 200, 400, 100])), (all, 0));
+    // Nothing of 400 is next in its turn: the first of all, and its size.
+    let first = vec![(1, 100, 0), (2, 200, 0), (1, 300, 2), (2, 400, 0)];
+    assert_eq!(of(&any(&[400, 200, 300, 400])), (first, 1));
+    // The second send of rank 2 is promised, so the first one goes to who asks first.
+    let named = "recv 300b from 1 tag -1\nrecv 200b from -1\nrecv 400b from 2\nrecv 100b from -1";
+    assert_eq!(of(named), (vec![(1, 300, 2), (2, 200, 0), (2, 400, 0), (1, 100, 0)], 0));
+}
+
 #[test]
 fn errors_name_the_place_and_the_value() {
     let two = |block: &str| format!("num_ranks 2\nrank 1 {{}}\nrank 0 {{\n{block}\n}}\n");
@@ -91,6 +125,14 @@ fn errors_name_the_place_and_the_value() {
         ),
         (two("a: calc 5\na irequires a"), 5, 13, "a", "it waits for itself"),
         (two("calc -5"), 4, 6, "-5", "the time of calc is negative"),
+        (two("calc 1000000000000001"), 4, 6, "1000000000000001", "the time of calc is too large"),
+        (
+            two("send 18446744073709551614b to 1"),
+            4,
+            6,
+            "18446744073709551614",
+            "the size is too large",
+        ),
         (two("calc 5 tag 1"), 4, 8, "tag", "this does not belong here"),
         (two("calc 5 cpu 256"), 4, 12, "256", "cpu is too large"),
         (two("send 5 to 1"), 4, 8, "to", "\"b\" is missing here"),

@@ -3,11 +3,11 @@
 use units::Dur;
 use workload::text::{Line as TextLine, Parsed, Source, Word, one_of};
 
-use crate::readers::Warnings;
 use crate::readers::program::{Collective, Group, Line};
+use crate::readers::{BYTES_MAX, WORK_MAX_PS, Warnings};
 
-/// The longest time of a layer: 106 days.
-const TIME_MAX: u64 = i64::MAX as u64 / 1_000;
+/// The longest time of a layer, in nanoseconds.
+const TIME_MAX: u64 = WORK_MAX_PS / 1_000;
 
 /// The fields of a layer.
 const FIELDS: [&str; 12] = [
@@ -122,7 +122,7 @@ fn layer<'a>(
     };
     let mut work = |field: usize| {
         let (collective, group) = collective(source, line.word(field + 1), warnings)?;
-        let bytes = source.whole(line.word(field + 2), FIELDS[field + 2], u64::MAX - 1)?;
+        let bytes = source.whole(line.word(field + 2), FIELDS[field + 2], BYTES_MAX)?;
         Parsed::Ok(Work { time: time(field)?, collective, group, bytes })
     };
     if line.word(1).text.parse::<i32>().is_err() {
