@@ -105,13 +105,23 @@ fn all_programs_with_bytes() {
     }
 }
 
+/// About so many cycles at the rate of links, whatever the length of messages.
+const BUSY: u64 = 100_000;
+
+/// Frames that a link brings in that time (a cycle is 62.5 bits) where each packet of `len`
+/// bytes, or of 1024, comes with an answer of 65.
+const fn frames(len: u64) -> u64 {
+    let packet = if len < 1024 { len + 64 } else { 1088 };
+    BUSY * 625 / ((packet + 65) * 80 / 2)
+}
+
 /// Messages of `len` bytes both ways, as fast as links carry them: no frame is refused, none
 /// begins late, none has a gap.
 fn keeps_up(case: &Case, built: &Program, config: &Config, len: u64) {
     let plan = Plan { seed: 1, spacing: case.spacing, is_dense: true };
     let traffic = traffic(case, config, plan).steady(len);
     let mut run = Bytes::new(built.start().unwrap(), traffic, config.clone(), Pace::Link);
-    let carried = run.run(packets() / 2).unwrap_or_else(|why| panic!("{why}"));
+    let carried = run.run(frames(len)).unwrap_or_else(|why| panic!("{why}"));
     // Half picoseconds of a byte and of a cycle.
     let time = (carried.compared.cycles * 625) as f64;
     let load = |bytes: u64| (bytes * 80) as f64 / time;
