@@ -74,6 +74,22 @@ def test_an_error_does_not_lose_the_others() -> None:
     assert isinstance(kept[0], trimline.Result) and isinstance(kept[2], trimline.Result)
     with pytest.raises(trimline.ScenarioError):
         trimline.run_many([good, bad])
+    [missing, whole] = trimline.run_many(["no-such-file.toml", good], keep_errors=True)
+    assert isinstance(missing, trimline.ScenarioError) and isinstance(whole, trimline.Result)
+
+
+def test_a_dict_is_run_as_the_scenario_of_its_tables() -> None:
+    of_scenario, of_dict = trimline.run(trimline.Scenario(small())), trimline.run(small())
+    assert of_dict.summary["digest"] == of_scenario.summary["digest"]
+    wrong = {**small(), "queue": {"kind": "fifo"}}
+    with pytest.raises(trimline.ScenarioError, match=r"test_runs\.py:\d+"):
+        trimline.run(wrong)
+    with pytest.raises(TypeError, match="Scenario.load"):
+        trimline.Scenario("first.toml")  # type: ignore[arg-type]
+
+
+def test_the_package_has_a_version() -> None:
+    assert trimline.version().startswith(f"{trimline.__version__} (")
 
 
 def test_other_threads_go_on_meanwhile() -> None:

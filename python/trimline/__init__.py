@@ -22,6 +22,9 @@ from ._scenario import Check, Scenario
 from ._sweep import Sweep, sweep
 from ._trimline import Context, Message, Packet, RunError, ScenarioError, version
 
+#: Version of the package, without commit and engine.
+__version__ = version().split(" ")[0]
+
 __all__ = [
     "Check",
     "Comparison",

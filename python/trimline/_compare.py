@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -100,7 +100,7 @@ def compare(
     `docs/studies.md`, `out`, `engine` and the others those of `sweep`.
     """
     place = _places.of_call("compare")
-    if isinstance(scenarios, (str, os.PathLike, Scenario)):
+    if isinstance(scenarios, (str, os.PathLike, Mapping, Scenario)):
         scenarios = [scenarios]
     files = [
         str(file_of(edited(scenario, {}, place), scenario, Path(out) / f"scenario-{n}.toml"))

@@ -33,20 +33,23 @@ class Endpoint:
 
     def on_submit(self, cx: Context, msg: Message) -> Optional[bool]:
         """The application hands over a message. `False`: no room, it is to be offered again."""
-        raise NotImplementedError
+        raise self._lacks("on_submit")
 
     def on_packet(self, cx: Context, packet: Packet) -> None:
         """A packet for this host has arrived."""
-        raise NotImplementedError
+        raise self._lacks("on_packet")
 
     def on_timer(self, cx: Context, timer: int) -> None:
         """The deadline of `timer` has come."""
-        raise NotImplementedError
+        raise self._lacks("on_timer")
 
     def poll_tx(self, cx: Context) -> Union[Packet, int, None]:
         """The host's link is free: the packet that it sends now; the instant before which it sends
         none; or `None` until something else happens at this host."""
-        raise NotImplementedError
+        raise self._lacks("poll_tx")
+
+    def _lacks(self, method: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} needs the method `{method}`")
 
     def on_cancel(self, cx: Context, msg: int) -> None:
         """The application no longer wants its message `msg` delivered."""

@@ -14,8 +14,8 @@ from . import _places, _trimline
 from ._result import Result
 from ._scenario import Scenario
 
-#: What can be run: a scenario, or the path of one.
-Runnable = Union[Scenario, str, "os.PathLike[str]"]
+#: What can be run: a scenario, its tables, or the path of one.
+Runnable = Union[Scenario, Mapping[str, Any], str, "os.PathLike[str]"]
 
 
 def run(
@@ -82,16 +82,24 @@ def run_many(
     with `keep_errors` it stands in the place of its result, and the others go on.
     """
     place = _places.of_call("run_many")
-    ready = [edited(scenario, {}, place) for scenario in scenarios]
+    given = list(scenarios)
     stop = _trimline.Stop()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     workers = threads if threads is not None else cores or 1
-    results: list[Union[Result, Exception, None]] = [None] * len(ready)
+    results: list[Union[Result, Exception, None]] = [None] * len(given)
+    ready: dict[int, Scenario] = {}
+    for n, scenario in enumerate(given):
+        try:
+            ready[n] = edited(scenario, {}, place)
+        except Exception as error:
+            if not keep_errors:
+                raise
+            results[n] = error
     with Bar(progress, len(ready)) as bar, ThreadPoolExecutor(workers) as pool:
         running: dict[Future[Result], int] = {}
         try:
-            for n, scenario in enumerate(ready):
-                job = _Job(scenario, place, 1, (), stop, None)
+            for n, checked in ready.items():
+                job = _Job(checked, place, 1, (), stop, None)
                 running[pool.submit(job.run, None)] = n
             for done in _as_completed(running):
                 error = done.exception()
@@ -121,7 +129,12 @@ def _as_completed(running: Iterable[Future[Result]]) -> Iterator[Future[Result]]
 
 def edited(scenario: Runnable, edits: Mapping[str, Any], place: _places.Place) -> Scenario:
     """A copy of `scenario` with `edits`."""
-    ready = scenario.copy() if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    if isinstance(scenario, Scenario):
+        ready = scenario.copy()
+    elif isinstance(scenario, Mapping):
+        ready = Scenario._built(scenario, place)
+    else:
+        ready = Scenario.load(scenario)
     for path, value in edits.items():
         ready._document.put(path, value, place)
     return ready

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -46,9 +46,19 @@ class Scenario:
 
         `transport` is what `transport.kind = "custom"` means: a subclass of `Endpoint`.
         """
+        if isinstance(tables, (str, os.PathLike)):
+            raise TypeError("a scenario is built from a dict; Scenario.load(path) reads a file")
         place = _places.of_call(type(self).__name__)
         self._document = _trimline.Document.build(dict(tables), place)
         self._transport = transport
+
+    @classmethod
+    def _built(cls, tables: Mapping[str, Any], place: _places.Place) -> Scenario:
+        """That of these tables, which stand at `place`."""
+        scenario = cls.__new__(cls)
+        scenario._document = _trimline.Document.build(dict(tables), place)
+        scenario._transport = None
+        return scenario
 
     @classmethod
     def load(

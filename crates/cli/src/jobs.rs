@@ -108,7 +108,9 @@ impl<'p> Batch<'p> {
     ) -> Result<Done<'p>, Error> {
         self.say_other_engines();
         if self.how.collect {
-            return self.run_by(seeding, &|numbers| self.found(numbers));
+            let done = self.run_by(seeding, &|numbers| self.found(numbers))?;
+            Self::name_missing(&done.missing);
+            return Ok(done);
         }
         let _ = GOES_ON.set(GOING_ON);
         let workers = Workers {
@@ -126,6 +128,7 @@ impl<'p> Batch<'p> {
         let now = all - found - failed;
         let of_them = format!("{found} finished before, {now} run now, {failed} failed");
         tell(format_args!("{all} jobs: {of_them}\n"));
+        Self::name_missing(&done.missing);
         Ok(done)
     }
 
@@ -190,16 +193,20 @@ impl<'p> Batch<'p> {
         }
     }
 
-    /// Say which jobs have no results, why, and how to go on: an error, if there are any.
+    /// Say which jobs have no results, before anything else can go wrong, a full disk for example.
+    fn name_missing(missing: &[Missing]) {
+        for Missing { label, why } in missing.iter().take(NAMED_MAX) {
+            tell(format_args!("{}\n", table::printable(&format!("{label}: {why}"))));
+        }
+        if missing.len() > NAMED_MAX {
+            tell(format_args!("and {} more\n", missing.len() - NAMED_MAX));
+        }
+    }
+
+    /// Say how many jobs have no results, and how to go on: an error, if there are any.
     pub(crate) fn ended(&self, missing: &NoResults) -> Ended {
         let NoResults { of, jobs } = missing;
         let Some(first) = jobs.first() else { return Ok(()) };
-        for Missing { label, why } in jobs.iter().take(NAMED_MAX) {
-            tell(format_args!("{}\n", table::printable(&format!("{label}: {why}"))));
-        }
-        if jobs.len() > NAMED_MAX {
-            tell(format_args!("and {} more\n", jobs.len() - NAMED_MAX));
-        }
         let one_reason = jobs.iter().all(|job| job.why == first.why);
         let why = if one_reason { format!(": {}", first.why) } else { String::new() };
         Err(Error::Run {

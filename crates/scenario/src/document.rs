@@ -12,6 +12,9 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::{Checked, Diagnostic, Source};
 use crate::files;
 
+/// How the name of a source ends that is the scenario of a manifest: every default is written there.
+pub(crate) const RESOLVED: &str = " (resolved scenario)";
+
 /// Where something was written.
 #[derive(Debug, Clone)]
 pub struct At {
@@ -127,13 +130,14 @@ impl Document {
     pub fn load(path: &Path) -> Result<Self, Diagnostic> {
         let name = path.display().to_string();
         let text = files::read_text(path).map_err(|why| {
-            Diagnostic::new(format!("cannot read {name}: {why}"))
-                .hint("give the path of a scenario, for example scenarios/first.toml")
+            Diagnostic::new(format!("cannot read {name}: {why}")).hint(
+                "give the path of a scenario; `trimline examples DIR` writes those that come along",
+            )
         })?;
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         if path.extension().is_some_and(|e| e == "json") {
             let text = of_manifest(&name, &text)?;
-            return Self::parse(&format!("{name} (resolved scenario)"), &text);
+            return Self::parse(&format!("{name}{RESOLVED}"), &text);
         }
         Self::parse(&name, &text)
     }

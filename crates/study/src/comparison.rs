@@ -158,7 +158,10 @@ impl Comparison {
             command,
             repeat: table.commands(),
             seeds: u32::try_from(table.runs[0].seeds.len()).unwrap_or(u32::MAX),
-            metrics: measured.iter().map(|of| of.compared(sentences)).collect(),
+            metrics: measured
+                .iter()
+                .map(|of| of.compared(sentences, table.runs[0].seeds.len()))
+                .collect(),
             sentences,
             by_size: table.by_size(),
             settings: settings(table.runs)?,
@@ -254,10 +257,20 @@ impl Measured<'_> {
     }
 
     /// A difference for each run but the first, of `sentences` in all.
-    fn compared(&self, sentences: u32) -> Compared {
+    ///
+    /// With some of the `seeds` there is no value: it takes as many more as there were for each
+    /// value so far.
+    fn compared(&self, sentences: u32, seeds: usize) -> Compared {
         let first = &self.values[0];
-        let difference =
-            |other: &BTreeMap<u64, f64>| Difference::of(&differences(first, other), sentences);
+        let difference = |other: &BTreeMap<u64, f64>| {
+            let values = differences(first, other);
+            let difference = Difference::of(&values, sentences);
+            let for_each = |more: u32| {
+                let more = u64::from(more) * seeds as u64;
+                u32::try_from(more.div_ceil(values.len().max(1) as u64)).unwrap_or(u32::MAX)
+            };
+            Difference { more_seeds: difference.more_seeds.map(for_each), ..difference }
+        };
         Compared {
             metric: self.metric.text.clone(),
             values: self.values.iter().map(estimate).collect(),

@@ -8,7 +8,7 @@ use units::{Dur, Time};
 use super::View;
 use super::demand::Bottleneck;
 use crate::diagnostic::Diagnostic;
-use crate::document::{Node, Value};
+use crate::document::{Node, RESOLVED, Value};
 use crate::reader::Reader;
 use crate::traffic::Part;
 use crate::transport::{Need, Transport, Wait};
@@ -252,11 +252,14 @@ fn fault_after_the_end(view: &View<'_>) -> Vec<Diagnostic> {
 
 /// How long news of a fault takes, where there is none.
 fn reroute_without_fault(view: &View<'_>) -> Vec<Diagnostic> {
-    if !view.script.begins.is_empty() || !view.tables.routing.has("reroute_after") {
+    let table = &view.tables.routing;
+    // A manifest has every default.
+    let is_default = || table.place("reroute_after").source.name.ends_with(RESOLVED);
+    if !view.script.begins.is_empty() || !table.has("reroute_after") || is_default() {
         return Vec::new();
     }
     let message = "`reroute_after` has no effect: there is no [[fault]]";
-    vec![at(&view.tables.routing, &["reroute_after"], message, "no effect").hint("leave it out")]
+    vec![at(table, &["reroute_after"], message, "no effect").hint("leave it out")]
 }
 
 /// Metrics of `[sweep]` that only messages which end can have.
