@@ -59,6 +59,8 @@ type Preds = Vec<Vec<(u32, bool)>>;
 pub struct Critical<'a> {
     job: &'a Job,
     spans: &'a Spans,
+    /// By step: the task that ended last, if all have.
+    last: Vec<Option<(Time, TaskId)>>,
     /// By rank, of those that were looked at.
     preds: BTreeMap<Rank, Preds>,
     /// By rank and stream: what ends when, in order of time.
@@ -69,14 +71,15 @@ impl<'a> Critical<'a> {
     /// For `job`, whose tasks took `spans`.
     #[must_use]
     pub fn new(job: &'a Job, spans: &'a Spans) -> Self {
-        Self { job, spans, preds: BTreeMap::new(), streams: BTreeMap::new() }
+        let last = last_of_steps(job, spans);
+        Self { job, spans, last, preds: BTreeMap::new(), streams: BTreeMap::new() }
     }
 
     /// What step `number` waited for, from `begin` on, in the order of time; nothing of a step that
     /// is not complete. Pieces that took no time are left out.
     pub fn of_step(&mut self, number: u32, begin: Time) -> Vec<Piece> {
         let mut path = Vec::new();
-        let Some(mut at) = self.last_of(number) else { return path };
+        let Some(&Some((_, mut at))) = self.last.get(number as usize) else { return path };
         // Each turn goes back to a task that began no later, over an edge of a graph without cycles.
         let mut most = self.job.graph().len();
         while let Some((piece, before)) = self.back(at) {
@@ -98,22 +101,6 @@ impl<'a> Critical<'a> {
 
     fn span(&self, task: TaskId) -> Option<Span> {
         *self.spans.get(task.rank.0 as usize)?.get(task.index as usize)?
-    }
-
-    /// The task of step `number` that ended last; of equal ones the first.
-    fn last_of(&self, number: u32) -> Option<TaskId> {
-        let mut last: Option<(Time, TaskId)> = None;
-        for rank in (0..self.job.graph().ranks()).map(Rank) {
-            let tasks = self.job.graph().tasks(rank).iter();
-            for (index, _) in (0..).zip(tasks).filter(|(_, task)| task.step == number) {
-                let id = TaskId { rank, index };
-                let end = self.span(id)?.end;
-                if last.is_none_or(|(latest, _)| end > latest) {
-                    last = Some((end, id));
-                }
-            }
-        }
-        last.map(|(_, task)| task)
     }
 
     /// What `task` took, and what that waited for.
@@ -219,6 +206,26 @@ impl<'a> Critical<'a> {
         let at = list.binary_search_by_key(&end, |(end, _)| *end).ok()?;
         Some(TaskId { rank, index: list[at].1 })
     }
+}
+
+/// By step: the task that ended last, of equal ones the first; `None` if one has not ended.
+fn last_of_steps(job: &Job, spans: &Spans) -> Vec<Option<(Time, TaskId)>> {
+    let steps = job.graph().steps() as usize;
+    let (mut last, mut is_open) = (vec![None; steps], vec![false; steps]);
+    for (rank, of_rank) in (0..).map(Rank).zip(spans) {
+        for ((index, task), span) in (0..).zip(job.graph().tasks(rank).iter()).zip(of_rank) {
+            let step = task.step as usize;
+            let Some(Span { end, .. }) = *span else {
+                is_open[step] = true;
+                continue;
+            };
+            if last[step].is_none_or(|(latest, _)| end > latest) {
+                last[step] = Some((end, TaskId { rank, index }));
+            }
+        }
+    }
+    let closed = last.into_iter().zip(is_open);
+    closed.map(|(last, is_open)| last.filter(|_| !is_open)).collect()
 }
 
 /// By task of `rank`: what it waits for.
