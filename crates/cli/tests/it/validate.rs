@@ -31,16 +31,16 @@ two.cm
 !Binary ./htsim_uec
 !Param -end 5
 !tailFCT 100
-waits.cm
+late.cm
 !Experiment one never starts
 !Binary ./htsim_uec
+!Param -end 40
 !tailFCT 100
 ";
 
-/// The second message waits for two others, of which there is one.
-const WAITS: &str = "Nodes 16\nConnections 2\nTriggers 1\n\
-                     0->13 id 1 start 3 size 100000 send_done_trigger 1\n\
-                     1->14 id 2 trigger 1 size 100000\ntrigger id 1 barrier count 2\n";
+/// The second message would start after the end of the run.
+const LATE: &str = "Nodes 16\nConnections 2\n0->13 id 1 start 3 size 100000\n\
+                    1->14 id 2 start 50 size 100000\n";
 
 fn validate(dir: &Path, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::cargo_bin("trimline").unwrap();
@@ -54,7 +54,7 @@ fn lists() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("list.txt"), LIST).unwrap();
     std::fs::write(dir.path().join("two.cm"), MATRIX).unwrap();
-    std::fs::write(dir.path().join("waits.cm"), WAITS).unwrap();
+    std::fs::write(dir.path().join("late.cm"), LATE).unwrap();
     dir
 }
 
