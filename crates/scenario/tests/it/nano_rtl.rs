@@ -61,24 +61,37 @@ struct Nobody;
 
 impl Observer for Nobody {}
 
-/// nanoTransport's incast: ten senders, one receiver (specs/nanotransport.md#15.4).
-fn agrees(file: &str, sets: &[&[&str]]) {
+/// nanoTransport's incast: ten senders, one receiver (specs/nanotransport.md#15.4), in its
+/// `variant`.
+fn agrees(file: &str, variant: &[&str], sets: &[&[&str]]) {
     if let Err(why) = Tools::find() {
         println!("{file} with circuits skipped: {why}");
         return;
     }
     let clocked = "transport.clocked=true";
-    let run = |set: &[&str]| run(Scenario::load(&folder().join(file), &edits(set)));
-    let model = run(&[clocked]);
+    let run = |set: &[&str]| {
+        run(Scenario::load(&folder().join(file), &edits(&[&[clocked], variant, set].concat())))
+    };
+    let model = run(&[]);
     for set in sets {
-        let all: Vec<&str> =
-            [clocked, "transport.backend=rtl"].into_iter().chain(set.iter().copied()).collect();
-        assert_eq!(run(&all), model, "{file} {set:?}");
+        let circuits = run(&[&["transport.backend=rtl"], *set].concat());
+        assert_eq!(circuits, model, "{file} {variant:?} {set:?}");
+        println!("{file} {variant:?} {set:?}: {:016x}", model.0);
     }
 }
 
 const RECEIVER: &[&str] = &["transport.rtl_hosts=[0]"];
 const EVERYBODY: &[&str] = &[];
+
+/// The study's bigger buffer, of a hundred packets, in each class of a scenario of its two.
+const BIG_NDP: &[&str] = &["queue.class.0.capacity=108800B", "queue.class.1.capacity=108800B"];
+const BIG_HOMA: &[&str] = &[
+    "queue.class.0.capacity=108800B",
+    "queue.class.1.capacity=108800B",
+    "queue.class.2.capacity=108800B",
+    "queue.class.3.capacity=108800B",
+];
+const NO_TRIM: &[&str] = &["transport.constants.TRIM=false"];
 
 fn is_all() -> bool {
     std::env::var_os(ALL).is_some()
@@ -86,12 +99,22 @@ fn is_all() -> bool {
 
 #[test]
 fn an_incast_of_ndp_has_one_digest_with_models_and_with_circuits() {
-    agrees("incast_ndp.toml", &[RECEIVER, EVERYBODY]);
+    agrees("incast_ndp.toml", &[], &[RECEIVER, EVERYBODY]);
+    if is_all() {
+        agrees("incast_ndp.toml", BIG_NDP, &[RECEIVER, EVERYBODY]);
+    }
 }
 
+/// Homa-Tr, and Homa where all run.
 #[test]
 fn an_incast_of_homa_has_one_digest_with_models_and_with_circuits() {
-    agrees("incast.toml", if is_all() { &[RECEIVER, EVERYBODY] } else { &[RECEIVER] });
+    if !is_all() {
+        return agrees("incast.toml", &[], &[RECEIVER]);
+    }
+    let no_trim_and_big = [NO_TRIM, BIG_HOMA].concat();
+    for variant in [&[], BIG_HOMA, NO_TRIM, &no_trim_and_big] {
+        agrees("incast.toml", variant, &[RECEIVER, EVERYBODY]);
+    }
 }
 
 #[test]
