@@ -91,10 +91,10 @@ def run_many(
     for n, scenario in enumerate(given):
         try:
             ready[n] = edited(scenario, {}, place)
-        except Exception as error:
+        except Exception as wrong:
             if not keep_errors:
                 raise
-            results[n] = error
+            results[n] = wrong
     with Bar(progress, len(ready)) as bar, ThreadPoolExecutor(workers) as pool:
         running: dict[Future[Result], int] = {}
         try:

@@ -46,7 +46,7 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
     say_phases(&results);
     let printed = match args.json {
         true => say_json(&Printed { directory: &dir, results: &results }),
-        false => say(table(&results)).and_then(|()| say_where(&results, &dir)),
+        false => say(table(&results, seeding)).and_then(|()| say_where(&results, &dir)),
     };
     said(printed, &dir);
     batch.ended(&missing)
@@ -85,14 +85,18 @@ fn write(
 }
 
 /// A row per point, a column per metric.
-fn table(results: &StudyResults) -> String {
+fn table(results: &StudyResults, seeding: Seeding<'_>) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
     let x = results.figures.first().map_or("", |figure| figure.x.label.as_str());
     let metrics = results.figures.iter().map(|figure| figure.id.as_str());
     table.set_header([x, "at"].into_iter().chain(metrics));
     let points = results.figures.iter().flat_map(|f| &f.curves).flat_map(|c| &c.measured);
-    let most = points.filter_map(|point| point.seeds).max().unwrap_or_default();
+    // Where seeds are added as they are needed, fewer are no gap.
+    let most = match seeding {
+        Seeding::Until(_) => None,
+        _ => points.filter_map(|point| point.seeds).max(),
+    };
     for (i, curve) in results.figures.first().into_iter().flat_map(|f| &f.curves).enumerate() {
         let of_metric: Vec<&Curve> =
             results.figures.iter().filter_map(|figure| figure.curves.get(i)).collect();
@@ -106,7 +110,7 @@ fn table(results: &StudyResults) -> String {
                 Some(Estimate { mean, interval, seeds: seeds? })
             };
             let values: Vec<Option<Estimate>> = of_metric.iter().map(value).collect();
-            let mut cells = metrics::row(x.to_string(), &values, most, shown);
+            let mut cells = metrics::row(x.to_string(), &values, most.unwrap_or_default(), shown);
             cells.insert(1, curve.label.clone());
             table.add_row(cells);
         }

@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 static UNFINISHED: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
 
 /// What a run may write. Those of an earlier run that this one does not write are removed.
-const RESULT_FILES: [&str; 20] = [
+const RESULT_FILES: [&str; 23] = [
     "summary.json",
     "manifest.json",
     "flows.parquet",
@@ -57,6 +57,9 @@ const RESULT_FILES: [&str; 20] = [
     "results.json",
     "study.json",
     "jobs.parquet",
+    "steps.parquet",
+    "collectives.parquet",
+    "critical.parquet",
     "packet_latency.parquet",
     "life.parquet",
     "flow_trace.parquet",
@@ -161,6 +164,7 @@ impl OutputDir {
     /// # Errors
     /// It cannot be created.
     pub fn file(&self, name: &str) -> Result<StagedFile, FileError> {
+        debug_assert!(RESULT_FILES.contains(&name), "a later run would not remove {name}");
         let path = self.dir.join(name);
         let staged = self.made.stage.join(name);
         let file = File::create(staged.with_added_extension(PARTIAL))

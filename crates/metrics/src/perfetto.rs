@@ -281,8 +281,11 @@ mod tests {
     fn an_empty_trace_is_valid() {
         let dir = tempfile::tempdir().unwrap();
         let out = OutputDir::create(dir.path()).unwrap();
-        PerfettoWriter::new(out.file("t").unwrap(), []).unwrap().finish().unwrap();
-        let text = std::fs::read_to_string(out.staged().join("t")).unwrap();
+        PerfettoWriter::new(out.file("trace.perfetto.json").unwrap(), [])
+            .unwrap()
+            .finish()
+            .unwrap();
+        let text = std::fs::read_to_string(out.staged().join("trace.perfetto.json")).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["traceEvents"], Value::Array(Vec::new()));
     }

@@ -248,7 +248,7 @@ fn scenarios_and_studies_come_with_the_program() {
     let run = ["run", "scenarios/htsim/connection_matrix.toml"];
     assert!(trimline(&all, &run).output().unwrap().status.success(), "with the file it names");
     let studies = trimline(&all, &["list", "studies"]).output().unwrap();
-    assert!(text(&studies.stdout).starts_with("homa"), "{studies:?}");
+    assert!(text(&studies.stdout).contains("\nhoma  "), "{studies:?}");
     assert!(trimline(dir.path(), &write).output().unwrap().status.success(), "nothing differs");
     fs::write(all.join("scenarios/first.toml"), "mine").unwrap();
     let output = trimline(dir.path(), &write).output().unwrap();
