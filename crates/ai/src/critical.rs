@@ -82,13 +82,17 @@ impl<'a> Critical<'a> {
         let Some(&Some((_, mut at))) = self.last.get(number as usize) else { return path };
         // Each turn goes back to a task that began no later, over an edge of a graph without cycles.
         let mut most = self.job.graph().len();
+        // What begins with another's start counts from there: that one's end is no part of the way.
+        let mut until = Time::NEVER;
         while let Some((piece, before)) = self.back(at) {
+            let piece = Piece { end: piece.end.min(until), ..piece };
             if piece.end <= begin || most == 0 {
                 break;
             }
             if piece.start < piece.end {
                 path.push(Piece { start: piece.start.max(begin), ..piece });
             }
+            until = until.min(piece.start);
             most -= 1;
             match before {
                 Some(before) => at = before,

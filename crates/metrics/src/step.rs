@@ -108,24 +108,29 @@ pub struct CollectiveRow {
 }
 
 impl CollectiveRow {
-    /// From the last rank's start to this one's end, over the time on an idle fabric.
+    /// From the last rank's start to this one's end. `None` of a broadcast: a rank of it need not
+    /// wait for the last.
+    fn time(&self) -> Option<Dur> {
+        (self.op != "broadcast").then(|| self.end.since(self.last_start))
+    }
+
+    /// From the last rank's start to this one's end, over the time on an idle fabric. `None`
+    /// without that, and of a broadcast.
     #[must_use]
     pub fn slowdown(&self) -> Option<f64> {
         let ideal = self.ideal.filter(|ideal| *ideal > Dur::ZERO)?;
-        Some(self.end.since(self.last_start).0 as f64 / ideal.0 as f64)
+        Some(self.time()?.0 as f64 / ideal.0 as f64)
     }
-}
 
-impl CollectiveRow {
     /// The bus bandwidth as NCCL's tests define it (specs/ai-jobs.md#5), Gb/s: what the link of a
-    /// rank would have to carry, from the last rank's start to this one's end. `None` of a barrier.
+    /// rank would have to carry, from the last rank's start to this one's end. `None` of a barrier
+    /// and of a broadcast.
     #[must_use]
     pub fn bus_gbps(&self) -> Option<f64> {
-        let (n, time) = (f64::from(self.ranks), self.end.since(self.last_start).0 as f64);
+        let (n, time) = (f64::from(self.ranks), self.time()?.0 as f64);
         let share = match self.op.as_str() {
             "all-reduce" => 2.0 * (n - 1.0) / n,
             "all-gather" | "reduce-scatter" | "all-to-all" => (n - 1.0) / n,
-            "broadcast" => 1.0,
             _ => return None,
         };
         (time > 0.0 && n > 0.0).then(|| self.bytes as f64 * share * 8e3 / time)
@@ -336,7 +341,7 @@ mod tests {
         assert_eq!(CollectiveRow { ideal: Some(Dur::ZERO), ..row }.slowdown(), None);
     }
 
-    /// 1 MB among 4 in 10 us: 1.5 MB, 0.75 MB, 1 MB on a rank's link.
+    /// 1 MB among 4 in 10 us: 1.5 MB, 0.75 MB on a rank's link.
     #[test]
     fn bus_bandwidth_is_that_of_a_rank_s_link() {
         let of = |op: &str| {
@@ -352,7 +357,7 @@ mod tests {
         };
         assert_eq!(of("all-reduce"), Some(1_200_000_000));
         assert_eq!(of("all-to-all"), Some(600_000_000));
-        assert_eq!([of("broadcast"), of("barrier")], [Some(800_000_000), None]);
+        assert_eq!([of("broadcast"), of("barrier")], [None, None]);
     }
 
     #[test]

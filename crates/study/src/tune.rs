@@ -472,9 +472,18 @@ fn budget(table: &mut Reader<'_>, points: usize, instead: Option<u64>) -> Checke
 /// What is made small or large.
 fn aim(table: &mut Reader<'_>, figure: &Figure) -> Checked<(Arc<Formula>, bool)> {
     let hint = "`minimise = \"slowdown.p99\"`, or `maximise`";
+    let of = |table: &mut Reader<'_>, key: &'static str| {
+        let aim = figure.formula(table, key, 0)?;
+        if aim.names().next().is_none() {
+            let error =
+                table.error(key, format!("`{}` is the same at every point", aim.text), "here");
+            return Err(error.hint(hint));
+        }
+        Ok(aim)
+    };
     match (table.has("minimise"), table.has("maximise")) {
-        (true, false) => Ok((figure.formula(table, "minimise", 0)?, false)),
-        (false, true) => Ok((figure.formula(table, "maximise", 0)?, true)),
+        (true, false) => Ok((of(table, "minimise")?, false)),
+        (false, true) => Ok((of(table, "maximise")?, true)),
         (false, false) => Err(table.missing("minimise", hint)),
         (true, true) => Err(table
             .error("maximise", "there are two aims", "the second")

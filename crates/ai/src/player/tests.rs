@@ -514,3 +514,26 @@ fn a_critical_path_goes_back_over_messages_and_late_ranks() {
     assert_eq!((last.task.rank, last.end.since(last.start)), (Rank(2), Dur::from_us(11)));
     assert!(Critical::new(&job, &spans).of_step(7, Time::ZERO).is_empty(), "no such step");
 }
+
+/// What begins with another's start did not wait for its end.
+#[test]
+fn a_critical_path_has_no_more_of_a_task_than_was_waited_for() {
+    use crate::critical::Critical;
+    let mut job = Builder::new(1).unwrap();
+    let work = |us, stream| Task::new(Kind::Compute { dur: Dur::from_us(us), stream });
+    let first = job.add(Rank(0), work(4, 0)).unwrap();
+    let second = job.add(Rank(0), work(6, 0)).unwrap();
+    let beside = job.add(Rank(0), work(11, 1)).unwrap();
+    job.after(second, first).unwrap();
+    job.after_start(beside, second).unwrap();
+    let mut net = placed(job, 1, Config { tell_tasks: true, ..CONFIG });
+    net.run();
+    let (spans, job) = (spans(&net), Arc::clone(&net.players[0].job));
+    let path = Critical::new(&job, &spans).of_step(0, Time::ZERO);
+    let ends: Vec<(u32, Dur, Dur)> = path
+        .iter()
+        .map(|p| (p.task.index, p.start.since(Time::ZERO), p.end.since(Time::ZERO)))
+        .collect();
+    let us = Dur::from_us;
+    assert_eq!(ends, [(first.index, us(0), us(4)), (beside.index, us(4), us(15))]);
+}

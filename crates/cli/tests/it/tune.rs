@@ -190,6 +190,7 @@ fn what_is_wrong_in_a_search() {
     insta::assert_snapshot!("no_aim", refused("minimise = \"fct_us.max\"\n", ""));
     let two = "minimise = \"fct_us.max\"\nmaximise = \"goodput_gbps\"\n";
     insta::assert_snapshot!("two_aims", refused("minimise = \"fct_us.max\"\n", two));
+    insta::assert_snapshot!("constant_aim", refused("fct_us.max", "1 / 2"));
     insta::assert_snapshot!("unknown_metric", refused("fct_us.max", "fct_us.mxa"));
     let constraint = "\nconstraints = [\"goodput_gbps > 9\"]\n";
     insta::assert_snapshot!(

@@ -38,6 +38,18 @@ late.cm
 !tailFCT 100
 ";
 
+/// A limit for a message that the matrix does not have.
+#[test]
+fn a_limit_of_no_message_is_refused_at_its_name() {
+    let dir = lists();
+    let list = "two.cm\n!Binary ./htsim_uec\n!FCT Uec_9_8 100\n";
+    std::fs::write(dir.path().join("list.txt"), list).unwrap();
+    let (code, _, said) = validate(dir.path(), &[]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("no message of the matrix is `Uec_9_8`"), "{said}");
+    assert!(said.contains("list.txt:3:6"), "{said}");
+}
+
 /// The second message would start after the end of the run.
 const LATE: &str = "Nodes 16\nConnections 2\n0->13 id 1 start 3 size 100000\n\
                     1->14 id 2 start 50 size 100000\n";

@@ -8,7 +8,7 @@ use workload::{ConnectionMatrix, StartUnit};
 
 use super::flags::Flags;
 use super::list::Case;
-use crate::diagnostic::{Checked, Diagnostic, Source};
+use crate::diagnostic::{Checked, Diagnostic, Source, did_you_mean};
 use crate::{Scenario, files};
 
 /// The program whose flags these are.
@@ -52,6 +52,7 @@ impl Case {
         self.is_ours()?;
         let flags = Flags::of(self)?;
         let matrix = self.connections()?;
+        self.flows_are_in(&matrix)?;
         let topology = self.topology(&flags, &matrix)?;
         // What is wrong with an edit stands in the list.
         let wrong = |error: Diagnostic| match error.edit() {
@@ -109,6 +110,21 @@ impl Case {
         matrix.map_err(|error| files::located(&Arc::new(source), &error))
     }
 
+    /// That each message with a limit of its own is one of the matrix.
+    fn flows_are_in(&self, matrix: &ConnectionMatrix) -> Checked<()> {
+        let names: Vec<String> =
+            matrix.flows.iter().map(|flow| of_flow(flow.src.0, flow.dst.0)).collect();
+        match self.flows.iter().find(|(name, _)| !names.contains(&name.text)) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let error =
+                    self.error(format!("no message of the matrix is `{}`", name.text), name);
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                Err(error.hint(did_you_mean(&name.text, &names)))
+            }
+        }
+    }
+
     /// The topology, as an edit of [`BASE`].
     fn topology(&self, flags: &Flags, matrix: &ConnectionMatrix) -> Checked<String> {
         if let Some(file) = &flags.topology {
@@ -123,6 +139,11 @@ impl Case {
         })?;
         Ok(format!("topology.k={k}"))
     }
+}
+
+/// What lists call the messages from one host to another.
+pub(super) fn of_flow(src: u32, dst: u32) -> String {
+    format!("Uec_{src}_{dst}")
 }
 
 /// As TOML writes it.

@@ -5,7 +5,7 @@ use metrics::FlowRow;
 use units::{Dur, HostId, Time};
 
 use super::list::{Case, Word};
-use super::ready::Ready;
+use super::ready::{Ready, of_flow};
 
 /// What became of a case.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ impl Verdict {
         let flow = |(name, limit): &(Word, u64)| Flow {
             name: name.text.clone(),
             limit: *limit,
-            tail_us: tail(&|row| name.text == format!("Uec_{}_{}", row.src, row.dst)),
+            tail_us: tail(&|row| name.text == of_flow(row.src, row.dst)),
         };
         let (tail_us, limited) = (tail(&|_| true), case.flows.iter().map(flow).collect::<Vec<_>>());
         let within = |limit: u64, tail: Option<f64>| tail.is_some_and(|tail| tail <= limit as f64);
