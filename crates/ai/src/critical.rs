@@ -80,7 +80,7 @@ impl<'a> Critical<'a> {
     pub fn of_step(&mut self, number: u32, begin: Time) -> Vec<Piece> {
         let mut path = Vec::new();
         let Some(&Some((_, mut at))) = self.last.get(number as usize) else { return path };
-        // Each turn goes back to a task that began no later, over an edge of a graph without cycles.
+        // Each turn goes back to a task that began no later, over an edge; there are no cycles.
         let mut most = self.job.graph().len();
         // What begins with another's start counts from there: that one's end is no part of the way.
         let mut until = Time::NEVER;

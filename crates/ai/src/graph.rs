@@ -65,8 +65,8 @@ pub enum Op {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Work for this long. A stream of a rank does one such task at a time, in the order in which
-    /// they become ready, and a task starts when its stream begins it. 0 takes no time and waits for
-    /// no stream: a point at which others meet.
+    /// they become ready, and a task starts when its stream begins it. 0 takes no time and waits
+    /// for no stream: a point at which others meet.
     Compute {
         /// How long.
         dur: Dur,

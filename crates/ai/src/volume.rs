@@ -71,8 +71,8 @@ impl Job {
         ranks.map(of_rank).max().unwrap_or_default().max(self.graph().longest_chain())
     }
 
-    /// About how much memory it takes while it is played, and with its results, bytes: tasks, how far
-    /// each has come, what is done for the largest collective of each group, and two reports for
+    /// About how much memory it takes while it is played, and with its results, bytes: tasks, how
+    /// far each has come, what is done for the largest collective of each group, and two reports for
     /// each collective and each step of a rank.
     #[must_use]
     pub fn memory(&self) -> u64 {

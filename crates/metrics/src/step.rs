@@ -209,8 +209,8 @@ pub fn read_collectives(path: &Path) -> Result<Vec<CollectiveRow>, FileError> {
 }
 
 /// What the steps of training jobs say. A step lasts from the end of the one before it to its last
-/// rank's end: stages of a pipeline begin a step while others are still in the one before. The first
-/// step, and one that begins later, last from their first rank's start.
+/// rank's end: stages of a pipeline begin a step while others are still in the one before. The
+/// first step, and one that begins later, last from their first rank's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepStats {
     /// Those that all ranks have completed.

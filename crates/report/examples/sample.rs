@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         messages,
         long_flows,
         jobs: 0,
+        ranks: 0,
         samples,
         slow,
     };

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::{Checked, Diagnostic, Source};
 use crate::files;
 
-/// How the name of a source ends that is the scenario of a manifest: every default is written there.
+/// How the name of a source ends that is the scenario of a manifest, which has every default.
 pub(crate) const RESOLVED: &str = " (resolved scenario)";
 
 /// Where something was written.

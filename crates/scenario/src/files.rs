@@ -21,8 +21,8 @@ pub(crate) struct Named {
 
 /// Read the file that `key` names. A path in the scenario is relative to the scenario's directory
 /// `dir`; one given with `--set` is relative to the working directory if such a file exists, and
-/// an error if there is another one in `dir`. The resolved scenario holds the absolute path and, in `about`, a fingerprint of the text; read again
-/// from a manifest, the file must be the same.
+/// an error if there is another one in `dir`. The resolved scenario holds the absolute path and, in
+/// `about`, a fingerprint of the text; read again from a manifest, the file must be the same.
 pub(crate) fn read(table: &mut Reader<'_>, key: &'static str, dir: &Path) -> Checked<Named> {
     read_noting(table, key, dir, "fingerprint")
 }

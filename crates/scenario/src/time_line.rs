@@ -114,8 +114,8 @@ impl TimeLine {
         })
     }
 
-    /// What a rank of a training job has done: each rank has tracks of its own, one for each name of
-    /// what it does.
+    /// What a rank of a training job has done: each rank has tracks of its own, one for each
+    /// name of what it does.
     pub(crate) fn work(&mut self, record: &JobRecord) -> Result<(), FileError> {
         let endpoint::Job { tag, completed: true, start, end, bytes, work: Some(work), .. } =
             record.job

@@ -291,8 +291,8 @@ fn critical_paths_add_up_to_steps() {
         assert!(whole, "step {step}: {path:#?}");
         assert_eq!((path[0].start, path.last().unwrap().end), (before, end.unwrap()));
         before = end.unwrap();
-        // Three microbatches cross two stages: at least a forward and a backward pass of each are on
-        // the way, 2 layers of 5 and 10 us.
+        // Three microbatches cross two stages: at least a forward and a backward pass of each are
+        // on the way, 2 layers of 5 and 10 us.
         let work: u64 = path.iter().filter(|row| row.what == "work").map(|row| row.time().0).sum();
         assert!(work >= 2 * 15_000_000, "step {step}: {work}");
     }

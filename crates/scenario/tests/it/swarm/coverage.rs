@@ -12,7 +12,7 @@ use super::{kinds_of_traffic, names};
 type Words = BTreeSet<String>;
 
 /// Words of keys that are not drawn yet: presets and choices that only the schema names.
-const NOT_DRAWN: [&str; 16] = [
+const NOT_DRAWN: [&str; 17] = [
     "queue.lossless.preset = hpcc",
     "queue.lossless.preset = legacy",
     "queue.lossless.preset = sonic",
@@ -21,6 +21,8 @@ const NOT_DRAWN: [&str; 16] = [
     "traffic.barrier.cap = dynamic",
     "traffic.file.start_unit = ps",
     "traffic.file.start_unit = us",
+    // It needs astra-sim's files of a system.
+    "traffic.job.algorithm = trace",
     "traffic.partition-aggregate.aggregate = proportional",
     "traffic.partition-aggregate.compute_kind = exponential",
     "traffic.poisson.matrix = random",

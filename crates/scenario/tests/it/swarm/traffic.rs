@@ -25,8 +25,13 @@ pub(super) fn table(
     if let Some(name) = name {
         writeln!(text, "transport = \"{name}\"").unwrap();
     }
-    // Files have longer messages than a NIC takes.
-    let kind = if kind == "file" && by.longest < u64::MAX { "random" } else { kind };
+    // Files and jobs have longer messages than a NIC takes.
+    let long = ["file", "job"].contains(&kind);
+    let kind = if long && by.longest < u64::MAX { "random" } else { kind };
+    if kind == "job" && !by.endless {
+        job(dice, &mut text);
+        return text;
+    }
     let listed = ["flow", "permutation", "random", "incast"].contains(&kind);
     match (by.endless, listed) {
         (true, _) => {
@@ -214,6 +219,50 @@ fn calls(dice: &mut Dice, text: &mut String, longest: u64) {
     .unwrap();
     connections(dice, text);
 }
+
+/// A few steps of a training job on all hosts: a collective, or a small model.
+fn job(dice: &mut Dice, text: &mut String) {
+    let per_host = dice.pick(&[1, 2]);
+    write!(
+        text,
+        "kind = \"job\"\nranks_per_host = {per_host}\nplacement = \"{}\"\nsteps = {}\n\
+         channels = {}\nstart = \"{}ps\"\n",
+        dice.pick(&["packed", "spread"]),
+        dice.from(1, 3),
+        dice.pick(&[1, 2]),
+        dice.below(BUSY.0),
+    )
+    .unwrap();
+    if per_host > 1 {
+        *text += "scale_up_rate = \"900Gbps\"\nscale_up_latency = \"700ns\"\n";
+    }
+    dice.maybe(text, 30, "chunk", &["\"1000B\"", "\"9KB\""]);
+    dice.maybe(text, 30, "in_flight", &["1", "3"]);
+    if dice.percent(30) {
+        *text += "straggler_share = 0.3\nstraggler_excess = 2.0\n";
+    }
+    let op = dice.pick(&COLLECTIVES);
+    let of_op: Vec<&str> =
+        ALGORITHMS.iter().filter(|(_, ops)| ops.contains(&op)).map(|(name, _)| *name).collect();
+    writeln!(text, "algorithm = \"{}\"\ncollective = \"{op}\"", dice.pick(&of_op)).unwrap();
+    if op != "barrier" {
+        writeln!(text, "size = \"{}B\"", size(dice, 90_000)).unwrap();
+    }
+    connections(dice, text);
+}
+
+const COLLECTIVES: [&str; 6] =
+    ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "barrier"];
+
+/// Algorithms, and the collectives that each is for.
+const ALGORITHMS: [(&str, &[&str]); 6] = [
+    ("nccl", &COLLECTIVES),
+    ("ring", &["all-reduce", "all-gather", "reduce-scatter", "broadcast"]),
+    ("tree", &["all-reduce", "broadcast"]),
+    ("halving-doubling", &["all-reduce"]),
+    ("hierarchical", &["all-reduce"]),
+    ("direct", &["all-to-all", "all-gather", "reduce-scatter"]),
+];
 
 /// Messages in a file, which is written into `dir`.
 fn file(dice: &mut Dice, text: &mut String, fabric: &Topology, (n, dir): (usize, &Path)) {
