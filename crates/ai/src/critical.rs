@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use units::{Dur, Time};
 
-use crate::graph::{GroupId, Kind, Rank, TaskId};
+use crate::graph::{GroupId, Kind, Op, Rank, TaskId};
 use crate::job::Job;
 
 /// From when to when a task went on.
@@ -82,17 +82,13 @@ impl<'a> Critical<'a> {
         let Some(&Some((_, mut at))) = self.last.get(number as usize) else { return path };
         // Each turn goes back to a task that began no later, over an edge; there are no cycles.
         let mut most = self.job.graph().len();
-        // What begins with another's start counts from there: that one's end is no part of the way.
-        let mut until = Time::NEVER;
         while let Some((piece, before)) = self.back(at) {
-            let piece = Piece { end: piece.end.min(until), ..piece };
             if piece.end <= begin || most == 0 {
                 break;
             }
             if piece.start < piece.end {
                 path.push(Piece { start: piece.start.max(begin), ..piece });
             }
-            until = until.min(piece.start);
             most -= 1;
             match before {
                 Some(before) => at = before,
@@ -136,6 +132,10 @@ impl<'a> Critical<'a> {
                 let last = self.last_to_begin(task, group)?;
                 let begun = self.span(last)?.start;
                 let because = Because::Collective { last: last.rank };
+                // All had come before it was waited for.
+                if end <= start {
+                    return Some((piece(end, because), self.before(task, None)));
+                }
                 // Some are done with their part before the last one begins.
                 let last = if begun < end { last } else { task };
                 let begun = if begun < end { begun } else { start };
@@ -149,12 +149,17 @@ impl<'a> Critical<'a> {
         self.span(send).map(|span| span.start)
     }
 
-    /// The task of the same collective as `task` that began last.
+    /// The task of the same collective as `task` that began last; of a broadcast the root's, which
+    /// the others wait for.
     fn last_to_begin(&self, task: TaskId, group: GroupId) -> Option<TaskId> {
         let graph = self.job.graph();
         let instance = graph.tasks(task.rank).instance(task.index)?;
         let mut last: Option<(Time, TaskId)> = None;
-        for &rank in graph.members(group) {
+        let needs = |rank: &&Rank| match graph.tasks(task.rank).get(task.index).kind {
+            Kind::Collective { op: Op::Broadcast { root }, .. } => **rank == root,
+            _ => true,
+        };
+        for &rank in graph.members(group).iter().filter(needs) {
             let index = self.job.task_of(instance, rank)?;
             let id = TaskId { rank, index };
             let start = self.span(id)?.start;
@@ -166,29 +171,44 @@ impl<'a> Critical<'a> {
     }
 
     /// What `task` waited for before it began: of those of its rank the one that ended last, or
-    /// what its stream did until then.
+    /// what its stream did until then. Where that is another's start, what that one waited for.
     fn before(&mut self, task: TaskId, stream: Option<u8>) -> Option<TaskId> {
+        let (mut at, mut stream) = (task, stream);
+        loop {
+            match self.waited_for(at, stream)? {
+                (task, false) => return Some(task),
+                (task, true) => at = task,
+            }
+            stream = match self.job.graph().tasks(at.rank).get(at.index).kind {
+                Kind::Compute { stream, .. } => Some(stream),
+                _ => None,
+            };
+        }
+    }
+
+    /// The task that `task` waited for before it began, and whether for its start only.
+    fn waited_for(&mut self, task: TaskId, stream: Option<u8>) -> Option<(TaskId, bool)> {
         let rank = task.rank;
         let start = self.span(task)?.start;
         let preds = self.preds.entry(rank).or_insert_with(|| preds(self.job, rank));
         let list = preds.get(task.index as usize)?.clone();
-        let mut ready: Option<(Time, TaskId)> = None;
+        let mut ready: Option<(Time, TaskId, bool)> = None;
         for (index, is_start) in list {
             let id = TaskId { rank, index };
             let Some(span) = self.span(id) else { continue };
             let at = if is_start { span.start } else { span.end };
-            if ready.is_none_or(|(latest, _)| at > latest) {
-                ready = Some((at, id));
+            if ready.is_none_or(|(latest, ..)| at > latest) {
+                ready = Some((at, id, is_start));
             }
         }
-        let queued = ready.is_none_or(|(at, _)| at < start);
+        let queued = ready.is_none_or(|(at, ..)| at < start);
         if let Some(stream) = stream.filter(|_| queued)
             && let Some(earlier) = self.on_stream(rank, stream, start)
             && earlier != task
         {
-            return Some(earlier);
+            return Some((earlier, false));
         }
-        ready.map(|(_, task)| task)
+        ready.map(|(_, task, is_start)| (task, is_start))
     }
 
     /// The work of `stream` that ended at `end`.

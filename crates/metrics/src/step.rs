@@ -105,32 +105,28 @@ pub struct CollectiveRow {
     pub ideal: Option<Dur>,
     /// When the last rank began it.
     pub last_start: Time,
+    /// The longest time that a rank of it took, from its own start to its end.
+    pub longest: Dur,
 }
 
 impl CollectiveRow {
-    /// From the last rank's start to this one's end. `None` of a broadcast: a rank of it need not
-    /// wait for the last.
-    fn time(&self) -> Option<Dur> {
-        (self.op != "broadcast").then(|| self.end.since(self.last_start))
-    }
-
     /// From the last rank's start to this one's end, over the time on an idle fabric. `None`
-    /// without that, and of a broadcast.
+    /// without that, and of a broadcast: a rank of it need not wait for the last.
     #[must_use]
     pub fn slowdown(&self) -> Option<f64> {
-        let ideal = self.ideal.filter(|ideal| *ideal > Dur::ZERO)?;
-        Some(self.time()?.0 as f64 / ideal.0 as f64)
+        let ideal = self.ideal.filter(|ideal| *ideal > Dur::ZERO && self.op != "broadcast")?;
+        Some(self.end.since(self.last_start).0 as f64 / ideal.0 as f64)
     }
 
     /// The bus bandwidth as NCCL's tests define it (specs/ai-jobs.md#5), Gb/s: what the link of a
-    /// rank would have to carry, from the last rank's start to this one's end. `None` of a barrier
-    /// and of a broadcast.
+    /// rank would have to carry in the longest time of a rank. `None` of a barrier.
     #[must_use]
     pub fn bus_gbps(&self) -> Option<f64> {
-        let (n, time) = (f64::from(self.ranks), self.time()?.0 as f64);
+        let (n, time) = (f64::from(self.ranks), self.longest.0 as f64);
         let share = match self.op.as_str() {
             "all-reduce" => 2.0 * (n - 1.0) / n,
             "all-gather" | "reduce-scatter" | "all-to-all" => (n - 1.0) / n,
+            "broadcast" => 1.0,
             _ => return None,
         };
         (time > 0.0 && n > 0.0).then(|| self.bytes as f64 * share * 8e3 / time)
@@ -160,6 +156,8 @@ impl Row for CollectiveRow {
             .field(|r| &mut r.end)
             .column("last_start_ps", "when the last rank began it")
             .field(|r| &mut r.last_start)
+            .column("longest_ps", "the longest time of a rank, from its own start to its end")
+            .field(|r| &mut r.longest)
             .column("bytes", "the size of its vector")
             .field(|r| &mut r.bytes)
             .column("ranks", "how many ranks take part")
@@ -168,7 +166,7 @@ impl Row for CollectiveRow {
             .field(|r| &mut r.ideal)
             .column("slowdown", "(end_ps - last_start_ps) / ideal_ps")
             .derived(Self::slowdown)
-            .column("bus_gbps", "its bus bandwidth at this rank, as NCCL's tests have it")
+            .column("bus_gbps", "its bus bandwidth over longest_ps, as NCCL's tests have it")
             .derived(Self::bus_gbps)
     }
 }
@@ -341,7 +339,7 @@ mod tests {
         assert_eq!(CollectiveRow { ideal: Some(Dur::ZERO), ..row }.slowdown(), None);
     }
 
-    /// 1 MB among 4 in 10 us: 1.5 MB, 0.75 MB on a rank's link.
+    /// 1 MB among 4 in 10 us: 1.5 MB, 0.75 MB, 1 MB on a rank's link.
     #[test]
     fn bus_bandwidth_is_that_of_a_rank_s_link() {
         let of = |op: &str| {
@@ -349,15 +347,14 @@ mod tests {
                 op: op.into(),
                 ranks: 4,
                 bytes: 1_000_000,
-                last_start: Time(5_000_000),
-                end: Time(15_000_000),
+                longest: Dur(10_000_000),
                 ..CollectiveRow::default()
             };
             row.bus_gbps().map(|gbps| (gbps * 1e6) as u64)
         };
         assert_eq!(of("all-reduce"), Some(1_200_000_000));
         assert_eq!(of("all-to-all"), Some(600_000_000));
-        assert_eq!([of("broadcast"), of("barrier")], [None, None]);
+        assert_eq!([of("broadcast"), of("barrier")], [Some(800_000_000), None]);
     }
 
     #[test]

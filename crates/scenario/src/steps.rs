@@ -73,24 +73,23 @@ pub(crate) fn collective_rows(scenario: &Scenario, works: &[Worked]) -> Vec<Coll
     let mut rows = Vec::with_capacity(done.len());
     for all in done.chunk_by(|a, b| (a.2.table, a.0) == (b.2.table, b.0)) {
         let last_start = all.iter().map(|(_, _, worked)| worked.start).max().unwrap_or_default();
+        let times = all.iter().map(|(_, _, worked)| worked.end.since(worked.start));
+        let longest = times.max().unwrap_or_default();
         for &(id, task, worked) in all {
             let Some(job) = job(scenario, worked.table) else { continue };
             let instance = job.graph().instance(id);
             let key = (worked.table, instance.group, instance.bytes, instance.op.name());
             let ideal =
                 *ideals.entry(key).or_insert_with(|| ideal(scenario, worked.table, job, id));
-            rows.push(row(job, (id, task), worked, (last_start, ideal)));
+            let row = row(job, (id, task), worked);
+            rows.push(CollectiveRow { last_start, longest, ideal, ..row });
         }
     }
     rows
 }
 
-fn row(
-    job: &Job,
-    (id, task): (InstanceId, u32),
-    worked: &Worked,
-    (last_start, ideal): (Time, Option<Dur>),
-) -> CollectiveRow {
+/// What is known of a rank's part alone.
+fn row(job: &Job, (id, task): (InstanceId, u32), worked: &Worked) -> CollectiveRow {
     let instance = job.graph().instance(id);
     let rank = Rank(worked.work.rank);
     let name = job.graph().tasks(rank).get(task).label;
@@ -104,10 +103,9 @@ fn row(
         host: worked.host.0,
         start: worked.start,
         end: worked.end,
-        last_start,
         bytes: instance.bytes,
         ranks: job.graph().members(instance.group).len() as u32,
-        ideal,
+        ..CollectiveRow::default()
     }
 }
 

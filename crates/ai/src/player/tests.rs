@@ -537,3 +537,27 @@ fn a_critical_path_has_no_more_of_a_task_than_was_waited_for() {
     let us = Dur::from_us;
     assert_eq!(ends, [(first.index, us(0), us(4)), (beside.index, us(4), us(15))]);
 }
+
+/// A rank that comes late to a broadcast holds nobody else up.
+#[test]
+fn a_critical_path_of_a_broadcast_goes_back_to_its_root() {
+    use crate::critical::Critical;
+    let mut job = Builder::new(3).unwrap();
+    let group = job.everyone().unwrap();
+    for (rank, us) in [(0, 2), (1, 1), (2, 3)] {
+        let dur = Dur::from_us(us);
+        let work = job.add(Rank(rank), Task::new(Kind::Compute { dur, stream: 0 })).unwrap();
+        let op = Op::Broadcast { root: Rank(0) };
+        let cast = Task::new(Kind::Collective { group, op, bytes: 5_000_000 });
+        let cast = job.add(Rank(rank), cast).unwrap();
+        job.after(cast, work).unwrap();
+    }
+    let mut net = placed(job, 1, Config { tell_tasks: true, ..CONFIG });
+    net.run();
+    let (spans, job) = (spans(&net), Arc::clone(&net.players[0].job));
+    let path = Critical::new(&job, &spans).of_step(0, Time::ZERO);
+    let ends: Vec<(Rank, Dur)> =
+        path.iter().map(|p| (p.task.rank, p.start.since(Time::ZERO))).collect();
+    assert_eq!(ends[0], (Rank(0), Dur::ZERO), "{path:?}");
+    assert_eq!((path.len(), ends[1].1), (2, Dur::from_us(2)), "{path:?}");
+}
