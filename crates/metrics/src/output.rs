@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 static UNFINISHED: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
 
 /// What a run may write. Those of an earlier run that this one does not write are removed.
-const RESULT_FILES: [&str; 23] = [
+const RESULT_FILES: [&str; 24] = [
     "summary.json",
     "manifest.json",
     "flows.parquet",
@@ -60,6 +60,7 @@ const RESULT_FILES: [&str; 23] = [
     "steps.parquet",
     "collectives.parquet",
     "critical.parquet",
+    "cpu.csv",
     "packet_latency.parquet",
     "life.parquet",
     "flow_trace.parquet",
