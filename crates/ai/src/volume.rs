@@ -72,8 +72,8 @@ impl Job {
     }
 
     /// About how much memory it takes while it is played, and with its results, bytes: tasks, how
-    /// far each has come, what is done for the largest collective of each group, and two reports for
-    /// each collective and each step of a rank.
+    /// far each has come, what is done for the largest collective of each group, and two reports
+    /// for each collective and each step of a rank.
     #[must_use]
     pub fn memory(&self) -> u64 {
         /// Of a task at its player, of a move, and of a report and its row.

@@ -16,8 +16,8 @@
 //! - `calc` is in nanoseconds. LogGOPSim counts in the unit of its parameters, whose preset values
 //!   are nanoseconds.
 //! - `cpu` says which of a rank's streams a `calc` runs on; one does one `calc` at a time. It
-//!   starts when that is free, which is what `irequires` waits for. A send or receive takes no time of a
-//!   CPU, and `calc 0` does not wait for one. `nic` counts for nothing.
+//!   starts when that is free, which is what `irequires` waits for. A send or receive takes no time
+//!   of a CPU, and `calc 0` does not wait for one. `nic` counts for nothing.
 //! - A send ends when it is acknowledged.
 //! - A receive from any source or with any tag gets its message when the file is read, not when one
 //!   arrives: see [`any`].

@@ -222,7 +222,7 @@ fn scenarios(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// A scenario in a smaller fabric and for a short time; `None` if it is not one of NDP alone, or
-/// names the hosts of a larger one.
+/// needs the hosts of a larger one.
 fn shortened(path: &Path) -> Option<Scenario> {
     let text: toml::Table = std::fs::read_to_string(path).unwrap().parse().ok()?;
     if text.get("transport")?.get("kind")?.as_str()? != "ndp" {
@@ -243,7 +243,7 @@ fn shortened(path: &Path) -> Option<Scenario> {
     let traffic = text.get("traffic")?;
     let tables = traffic.as_array().cloned().unwrap_or_else(|| vec![traffic.clone()]);
     for (i, table) in tables.iter().enumerate() {
-        if table.get("hosts").is_some() {
+        if ["hosts", "ranks", "data_parallel"].iter().any(|key| table.get(key).is_some()) {
             return None;
         }
         // Hosts named by number are those of a larger fabric.
