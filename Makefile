@@ -43,6 +43,9 @@ demo:
 	    scenarios/demo/websearch_ndp.toml scenarios/demo/websearch_newreno.toml \
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
+# Many tests wait for a process or a timer: two at once for each core.
+export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc))
+
 # No code block of a comment is a test: `--tests` leaves out looking for them in every crate.
 test: lint rtl-setup python-setup page-setup
 	cargo test --locked --workspace --tests

@@ -103,8 +103,9 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         trimline.sweep(trimline.Scenario(wrong), tmp_path / "wrong")
     assert raised.value.file == __file__, "the line in Python"
     assert not (tmp_path / "wrong").exists()
-    with pytest.raises(trimline.ScenarioError, match="metrik"):
+    with pytest.raises(trimline.ScenarioError, match="metrik") as raised:
         trimline.sweep(trimline.Scenario(swept(metrik=[])), tmp_path / "key")
+    assert raised.value.file == __file__, "the line in Python"
     engine: Any = "pbs"
     with pytest.raises(ValueError, match="'local', 'slurm' or 'ray', not 'pbs'"):
         trimline.sweep(trimline.Scenario(swept()), tmp_path / "engine", engine=engine)

@@ -106,6 +106,9 @@ def sweep(
     """
     ready = edited(scenario, dict(set or {}), _places.of_call("sweep"))
     file = file_of(ready, scenario, Path(out) / "scenario.toml")
+    if isinstance(scenario, Scenario):
+        # Of the table, too.
+        ready._document.check_sweep(file)
     words = ["sweep", str(file), "--out", os.fspath(out)]
     if isinstance(scenario, (str, os.PathLike)):
         for path, value in (set or {}).items():

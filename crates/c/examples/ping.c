@@ -10,7 +10,7 @@
 
 #include "trimline.h"
 
-enum { CLIENT = 0, SERVER = 1, PATIENCE_MS = 5000 };
+enum { CLIENT = 0, SERVER = 1, PATIENCE_MS = 2000 };
 
 static int serve(trimline_node *node) {
     trimline_message *request;

@@ -1,14 +1,18 @@
 //! The command line, as one definition: parser, help and errors come from it.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use metrics::Form;
 use scenario::{Trace, Which};
 use study::Seeds;
 use units::{Bytes, Dur, Rate};
+
+use crate::{init, shipped};
 
 /// Packet-level simulation of datacenter transports.
 #[derive(Parser)]
@@ -78,21 +82,33 @@ pub(crate) enum Command {
     Examples {
         /// Where they go
         dir: PathBuf,
+        /// Print JSON instead
+        #[arg(long)]
+        json: bool,
     },
     /// Print a script that completes this command line in a shell
     Completions {
         /// Which shell
         shell: Shell,
+        /// Print JSON instead
+        #[arg(long)]
+        json: bool,
     },
     /// Write manual pages, one for each command
     Man {
         /// Where they go
         dir: PathBuf,
+        /// Print JSON instead
+        #[arg(long)]
+        json: bool,
     },
     /// Build (or rebuild) DIR/report.html from the results in DIR
     Report {
         /// The output directory of a run
         dir: PathBuf,
+        /// Print JSON instead
+        #[arg(long)]
+        json: bool,
     },
     /// Measure the simulator's own speed on fixed scenarios, with one thread and with several
     Bench(Bench),
@@ -117,15 +133,18 @@ pub(crate) struct Init {
     /// The file to write
     #[arg(default_value = "scenario.toml")]
     pub(crate) file: PathBuf,
-    /// The answer to the first question: leaf-spine, star or fat-tree
-    #[arg(long)]
+    /// The answer to the first question
+    #[arg(long, value_name = "ANSWER", value_parser = init::FABRIC.names())]
     pub(crate) fabric: Option<String>,
-    /// To the second: ndp, dctcp, newreno or dcqcn
-    #[arg(long)]
+    /// To the second
+    #[arg(long, value_name = "ANSWER", value_parser = init::TRANSPORT.names())]
     pub(crate) transport: Option<String>,
-    /// To the third: rpc, web-search or incast
-    #[arg(long)]
+    /// To the third
+    #[arg(long, value_name = "ANSWER", value_parser = init::TRAFFIC.names())]
     pub(crate) traffic: Option<String>,
+    /// Print JSON instead
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Subcommand)]
@@ -145,6 +164,9 @@ pub(crate) struct NewTransport {
     /// repository]
     #[arg(long, value_name = "DIR")]
     pub(crate) trimline: Option<PathBuf>,
+    /// Print JSON instead
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -223,6 +245,9 @@ pub(crate) struct TestbedUp {
     /// What to call the testbed [default: the name of the file]
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// Print JSON instead
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -243,9 +268,6 @@ pub(crate) struct TestbedRun {
     pub(crate) capture: bool,
     #[command(flatten)]
     pub(crate) harm: Harm,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -256,6 +278,9 @@ pub(crate) struct TestbedDown {
     /// What the testbed is called [default: the name of the file]
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// Print JSON instead
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Subcommand)]
@@ -303,6 +328,9 @@ pub(crate) struct RtlBuild {
     /// Where the design goes: a directory that is not there, or is empty
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Print JSON instead
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -560,9 +588,6 @@ pub(crate) struct Compare {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
-    /// Print JSON instead of tables; with --list-jobs a list, with the command that runs each
-    #[arg(long, conflicts_with_all = ["emit", "job"])]
-    pub(crate) json: bool,
 }
 
 impl Compare {
@@ -597,9 +622,6 @@ pub(crate) struct Sweep {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
-    /// Print JSON instead of tables; with --list-jobs a list, with the command that runs each
-    #[arg(long, conflicts_with_all = ["emit", "job"])]
-    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -621,9 +643,6 @@ pub(crate) struct Tune {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
-    /// Print JSON instead of tables; with --list-jobs a list, with the command that runs each
-    #[arg(long, conflicts_with_all = ["emit", "job"])]
-    pub(crate) json: bool,
 }
 
 /// How the jobs of a sweep, a comparison or a search are run.
@@ -651,6 +670,9 @@ pub(crate) struct Jobs {
     /// Be the worker process of another one: run the job with N threads
     #[arg(long, value_name = "N", hide = true, requires = "job")]
     pub(crate) worker: Option<u32>,
+    /// Print JSON instead of tables; with --list-jobs a list, with the command that runs each
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 impl Jobs {
@@ -678,6 +700,7 @@ pub(crate) enum Scheduler {
 #[derive(Args)]
 pub(crate) struct Reproduce {
     /// A study or a figure in ./studies (ndp, ndp/fig14), or the path of its directory
+    #[arg(hide_possible_values = true, value_parser = Suggested(shipped::studies().into_iter().map(|(name, _)| name).collect()))]
     pub(crate) study: String,
     /// A part of it: fewer sizes and seeds, shorter runs, the same parameters
     #[arg(long)]
@@ -705,6 +728,27 @@ pub(crate) struct Reproduce {
     /// Print JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Any text; shells complete these names.
+#[derive(Clone)]
+struct Suggested(Vec<&'static str>);
+
+impl TypedValueParser for Suggested {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
 }
 
 impl Reproduce {

@@ -106,7 +106,7 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
     }
     let dirs: Vec<PathBuf> = jobs.iter().map(|job| job.dir.clone()).collect();
     html::publish(&html::of_runs(&dirs)?, &path)?;
-    let printed = if args.json {
+    let printed = if args.jobs.json {
         let runs = jobs.iter().zip(&summaries).map(|(job, summary)| Run {
             label: &job.label,
             directory: &job.dir,

@@ -32,7 +32,7 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
     let plan = progress::plan(comparison.study(), false, progress)?;
     let batch = Batch::new(&plan, &dir, command(args, seeds), &args.jobs);
     if args.jobs.list_jobs {
-        return batch.list(args.json, Seeding::All);
+        return batch.list(Seeding::All);
     }
     if let Some(scheduler) = args.jobs.emit {
         return batch.emit(scheduler, Seeding::All);
@@ -45,7 +45,7 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
     let missing = done.take_missing();
     let results = write(&comparison, &batch, &done, out)?;
     results.warnings.iter().for_each(|warning| warn(warning));
-    let printed = match args.json {
+    let printed = match args.jobs.json {
         true => say_json(&Printed { directory: &dir, results: &results }),
         false => print(&results, &dir),
     };

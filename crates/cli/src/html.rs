@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use scenario::{Diagnostic, Error};
 
-use crate::{Ended, say};
+use crate::{Ended, say_written};
 
 /// `trimline report DIR`.
-pub(crate) fn report(dir: &Path) -> Ended {
+pub(crate) fn report(dir: &Path, json: bool) -> Ended {
     let path = publish(&of_run(dir)?, &dir.join("report.html"))?;
-    say(path.display())
+    say_written(json, &path, path.display())
 }
 
 /// The page of the run or study whose results are in `dir`.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use scenario::{Diagnostic, Error};
 
-use crate::{Ended, args, say, tell};
+use crate::{Ended, args, say_written, tell};
 
 /// An answer: its name, what it is, and its part of the scenario.
 struct Answer {
@@ -16,12 +16,12 @@ struct Answer {
 }
 
 /// A question, and the answers to it; the first is the default.
-struct Question {
+pub(crate) struct Question {
     asks: &'static str,
     answers: &'static [Answer],
 }
 
-const FABRIC: Question = Question {
+pub(crate) const FABRIC: Question = Question {
     asks: "Which fabric?",
     answers: &[
         Answer {
@@ -61,7 +61,7 @@ link_delay = "1us"
 };
 
 /// With the queue and the routing that the publication has.
-const TRANSPORT: Question = Question {
+pub(crate) const TRANSPORT: Question = Question {
     asks: "Which transport?",
     answers: &[
         Answer {
@@ -142,7 +142,7 @@ payload = "1000B"
     ],
 };
 
-const TRAFFIC: Question = Question {
+pub(crate) const TRAFFIC: Question = Question {
     asks: "Which traffic?",
     answers: &[
         Answer {
@@ -210,8 +210,9 @@ pub(crate) fn init(args: &args::Init) -> Ended {
         Err(e) => return Err(unwritable(e.to_string())),
     };
     to.write_all(text.as_bytes()).map_err(|e| unwritable(e.to_string()))?;
-    let file = file.display();
-    say(format_args!("{file} is written; try: trimline check {file}, then: trimline run {file}"))
+    let name = file.display();
+    let next = format_args!("try: trimline check {name}, then: trimline run {name}");
+    say_written(args.json, file, format_args!("{name} is written; {next}"))
 }
 
 fn scenario(file: &Path, answers: &[&Answer]) -> String {
@@ -229,6 +230,11 @@ fn scenario(file: &Path, answers: &[&Answer]) -> String {
 }
 
 impl Question {
+    /// What the answers are called.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.answers.iter().map(|answer| answer.name).collect()
+    }
+
     /// The answer called `asked`; otherwise who sits at the terminal is asked, or it is the
     /// default.
     fn answer(&self, asked: Option<&str>) -> Result<&Answer, Diagnostic> {
@@ -254,9 +260,8 @@ impl Question {
 
     fn named(&self, name: &str) -> Result<&Answer, Diagnostic> {
         self.answers.iter().find(|answer| answer.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.answers.iter().map(|answer| answer.name).collect();
             let error = Diagnostic::new(format!("{} `{name}` is no answer", self.asks));
-            error.hint(format!("one of: {}", names.join(", ")))
+            error.hint(format!("one of: {}", self.names().join(", ")))
         })
     }
 }

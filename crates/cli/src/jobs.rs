@@ -81,8 +81,11 @@ impl<'p> Batch<'p> {
             return workers::work(&self.jobs, *number, threads);
         }
         let mut ended = Ok(());
+        let mut ran_to = Vec::new();
         for &number in named {
             let ran = self.jobs.run(number, self.how.threads.unwrap_or(1), &|_| ());
+            let error = ran.as_ref().err().map(|error| error.render(false));
+            ran_to.push(JobRun { number, directory: self.jobs.dir(number), error });
             match (ran, named) {
                 (Ok(()), _) => {}
                 // The caller says it.
@@ -96,7 +99,7 @@ impl<'p> Batch<'p> {
                 }
             }
         }
-        ended
+        if self.how.json { say_json(&ran_to).and(ended) } else { ended }
     }
 
     /// Run what is needed of the jobs, as many seeds as `seeding` says, and say of how many there
@@ -108,6 +111,7 @@ impl<'p> Batch<'p> {
     ) -> Result<Done<'p>, Error> {
         self.say_other_engines();
         if self.how.collect {
+            self.say_no_threads();
             let done = self.run_by(seeding, &|numbers| self.found(numbers))?;
             Self::name_missing(&done.missing);
             return Ok(done);
@@ -134,6 +138,7 @@ impl<'p> Batch<'p> {
 
     /// Write a script for the batch system `scheduler` that runs what is left of the jobs.
     pub(crate) fn emit(&self, scheduler: args::Scheduler, seeding: Seeding<'_>) -> Ended {
+        self.say_no_threads();
         let left = self.left(seeding)?;
         match scheduler {
             args::Scheduler::Slurm => self.emit_slurm(&left),
@@ -180,6 +185,13 @@ impl<'p> Batch<'p> {
         let options = Options { seeds: seeding, engine: Engine::Jobs(&noting) };
         let outcome = study::run(self.plan, &options, &|_| ())?;
         Ok(Done { outcome, missing: missing.into_inner(), asked: asked.get() })
+    }
+
+    /// Say that nothing is run, if threads were asked for.
+    fn say_no_threads(&self) {
+        if self.how.threads.is_some() {
+            warn("--threads has no effect: nothing is run");
+        }
     }
 
     /// Say that directories of other engines are of no use.
@@ -240,13 +252,14 @@ impl<'p> Batch<'p> {
         out.commit().map_err(|e| self.not_written(&e))
     }
 
-    /// Print a line for each job: its number, whether it is finished, what it is; with `json` also
+    /// Print a line for each job: its number, whether it is finished, what it is; as JSON also
     /// whether it is needed next, of as many seeds as `seeding` says.
-    pub(crate) fn list(&self, json: bool, seeding: Seeding<'_>) -> Ended {
+    pub(crate) fn list(&self, seeding: Seeding<'_>) -> Ended {
         let program = own_program();
+        self.say_no_threads();
         let mut listed: Vec<Listed> =
             (0..self.jobs.count()).filter_map(|number| self.listed(number, &program)).collect();
-        if json {
+        if self.how.json {
             let left = self.left(seeding)?;
             for job in &mut listed {
                 job.needed = left.contains(&job.number);
@@ -278,10 +291,21 @@ impl<'p> Batch<'p> {
     }
 
     fn emit_slurm(&self, left: &[usize]) -> Ended {
-        if left.is_empty() {
-            return say("every job has its results: there is nothing to submit");
-        }
         let dir = self.out.join("slurm");
+        let array = dir.join("array.sh");
+        let collect = self.command.iter().cloned().chain(["--collect".to_owned()]);
+        if left.is_empty() {
+            let nothing = "every job has its results: there is nothing to submit";
+            return match self.how.json {
+                true => say_json(&Emitted {
+                    jobs: 0,
+                    elements: 0,
+                    script: None,
+                    results: collect.collect(),
+                }),
+                false => say(nothing),
+            };
+        }
         let unwritable = |e: std::io::Error| {
             let error = Diagnostic::new(format!("cannot write to {}: {e}", dir.display()));
             Error::from(error.hint("choose another directory with --out"))
@@ -296,10 +320,13 @@ impl<'p> Batch<'p> {
         }
         let absolute = std::path::absolute(&dir).map_err(unwritable)?;
         let script = self.slurm_script(&lines, &absolute).map_err(unwritable)?;
-        std::fs::write(dir.join("array.sh"), script).map_err(unwritable)?;
-        let collect = self.command.iter().cloned().chain(["--collect".to_owned()]);
+        std::fs::write(&array, script).map_err(unwritable)?;
+        if self.how.json {
+            let (jobs, results) = (left.len(), collect.collect());
+            return say_json(&Emitted { jobs, elements, script: Some(&array), results });
+        }
         say(format_args!("{} jobs in {elements} elements of an array", left.len()))?;
-        say(format_args!("submit:  sbatch {}", dir.join("array.sh").display()))?;
+        say(format_args!("submit:  sbatch {}", array.display()))?;
         say(format_args!("results: {}", command_line(collect)))
     }
 
@@ -332,6 +359,26 @@ impl<'p> Batch<'p> {
             command.join(" "),
         ))
     }
+}
+
+/// What `--emit --json` says.
+#[derive(Serialize)]
+struct Emitted<'a> {
+    jobs: usize,
+    elements: usize,
+    /// What the scheduler is given, unless nothing is left.
+    script: Option<&'a Path>,
+    /// The arguments that show the results.
+    results: Vec<String>,
+}
+
+/// A job that `--job --json` ran.
+#[derive(Serialize)]
+struct JobRun {
+    number: usize,
+    directory: PathBuf,
+    /// Why it has no results, if so.
+    error: Option<String>,
 }
 
 /// A job as `--list-jobs --json` shows it.

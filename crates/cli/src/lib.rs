@@ -79,6 +79,17 @@ struct Printed<'a, T> {
     results: &'a T,
 }
 
+/// What a command has written, for `--json`.
+#[derive(Serialize)]
+struct Written<'a> {
+    written: &'a Path,
+}
+
+/// Say that `path` is written: one JSON document, or `line`.
+fn say_written(json: bool, path: &Path, line: impl Display) -> Ended {
+    if json { say_json(&Written { written: path }) } else { say(line) }
+}
+
 /// Print on stderr. Whoever reads it may have gone (`2>&1 | head`): that stops no run.
 fn tell(what: impl Display) {
     drop(write!(std::io::stderr(), "{what}"));
@@ -197,10 +208,10 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
         Command::Scoreboard(args) => scoreboard::scoreboard(&args),
         Command::Validate(args) => validate::validate(&args, progress),
         Command::List { what, json } => list::list(what, json),
-        Command::Examples { dir } => shipped::examples(&dir),
-        Command::Completions { shell } => generated::completions(shell),
-        Command::Man { dir } => generated::man(&dir),
-        Command::Report { dir } => html::report(&dir),
+        Command::Examples { dir, json } => shipped::examples(&dir, json),
+        Command::Completions { shell, json } => generated::completions(shell, json),
+        Command::Man { dir, json } => generated::man(&dir, json),
+        Command::Report { dir, json } => html::report(&dir, json),
         Command::Bench(args) => bench::bench(&args),
         Command::P4(P4::Check(args)) => p4::check(&args),
         Command::Nic(Nic::Size(args)) => sizing::size(&args),

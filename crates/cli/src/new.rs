@@ -5,7 +5,7 @@ use std::path::Path;
 
 use scenario::{Diagnostic, Error};
 
-use crate::{Ended, args, say};
+use crate::{Ended, args, say_written};
 
 /// Path and text of each file. NAME is the crate's.
 const FILES: [(&str, &str); 4] = [
@@ -40,7 +40,8 @@ pub(crate) fn transport(args: &args::NewTransport) -> Ended {
         // The versions of libraries with which these sources were tested.
         fs::copy(sources.join("Cargo.lock"), dir.join("Cargo.lock")).map_err(unwritable)?;
     }
-    say(format_args!("{0}; try: cd {0} && cargo run --release", dir.display()))
+    let said = format!("{0}; try: cd {0} && cargo run --release", dir.display());
+    say_written(args.json, &dir, said)
 }
 
 /// Names of crates, without capitals.

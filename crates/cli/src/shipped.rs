@@ -7,7 +7,7 @@ use std::path::Path;
 
 use scenario::{Diagnostic, Error};
 
-use crate::{Ended, say};
+use crate::{Ended, say_written};
 
 /// Path and text of each file, sorted.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
@@ -41,13 +41,11 @@ pub(crate) fn fingerprint() -> u32 {
 }
 
 /// `trimline examples`.
-pub(crate) fn examples(dir: &Path) -> Ended {
+pub(crate) fn examples(dir: &Path, json: bool) -> Ended {
     write(dir)?;
-    let dir = dir.display();
-    say(format_args!(
-        "{} files in {dir}; try: cd {dir} && trimline run scenarios/first.toml",
-        FILES.len()
-    ))
+    let (name, count) = (dir.display(), FILES.len());
+    let next = format_args!("try: cd {name} && trimline run scenarios/first.toml");
+    say_written(json, dir, format_args!("{count} files in {name}; {next}"))
 }
 
 /// Write all files below `dir`. A file that is there and differs is left alone, and nothing is

@@ -29,7 +29,7 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
         _ => Seeding::All,
     };
     if args.jobs.list_jobs {
-        return batch.list(args.json, seeding);
+        return batch.list(seeding);
     }
     if let Some(scheduler) = args.jobs.emit {
         return batch.emit(scheduler, seeding);
@@ -44,7 +44,7 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
     say_missing(&results);
     say_few_seeds(&results);
     say_phases(&results);
-    let printed = match args.json {
+    let printed = match args.jobs.json {
         true => say_json(&Printed { directory: &dir, results: &results }),
         false => say(table(&results, seeding)).and_then(|()| say_where(&results, &dir)),
     };

@@ -20,6 +20,9 @@ pub(crate) fn up(args: &args::TestbedUp) -> Ended {
     let bed = testbed::up(&scenario, &name(args.name.as_deref(), &args.file))?;
     let (first, last) = (bed.namespaces().first(), bed.namespaces().last());
     let ends = first.zip(last).map_or(String::new(), |(a, b)| format!(": {a} ... {b}"));
+    if args.json {
+        return say_json(&bed.namespaces());
+    }
     say(format_args!("{} network namespaces{ends}", bed.namespaces().len()))
 }
 
@@ -27,12 +30,21 @@ pub(crate) fn up(args: &args::TestbedUp) -> Ended {
 pub(crate) fn down(args: &args::TestbedDown) -> Ended {
     let file = args.file.clone().unwrap_or_default();
     let count = testbed::down(&name(args.name.as_deref(), &file))?;
+    if args.json {
+        return say_json(&Removed { removed: count });
+    }
     say(format_args!("{count} network namespaces removed"))
+}
+
+/// How many namespaces are gone, for `--json`.
+#[derive(Serialize)]
+struct Removed {
+    removed: usize,
 }
 
 /// `trimline testbed run`.
 pub(crate) fn run(args: &args::TestbedRun) -> Ended {
-    let args::TestbedUp { file, edits, name: called } = &args.up;
+    let args::TestbedUp { file, edits, name: called, json } = &args.up;
     let scenario = Scenario::load(file, &edits.all())?;
     let stem = file.file_stem().unwrap_or(file.as_os_str());
     let dir = args.out.clone().unwrap_or_else(|| Path::new("out/testbed").join(stem));
@@ -43,7 +55,7 @@ pub(crate) fn run(args: &args::TestbedRun) -> Ended {
     let options = Options { command, trace, ..Options::default() };
     let (summary, costs) = live(&dir, &scenario, &name, wires, &options)?;
     print_warnings(&summary.warnings);
-    let printed = match args.json {
+    let printed = match json {
         true => say_json(&Printed { directory: &dir, results: &summary }),
         false => say(table::summary(&summary))
             .and_then(|()| say(per_packet(&costs)))
@@ -105,7 +117,7 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
         print_warnings(&named.collect::<Vec<_>>());
     }
     let testbed = if args.xdp { "testbed, AF_XDP" } else { "testbed" };
-    let printed = match args.json {
+    let printed = match args.jobs.json {
         true => say_json(&Printed { directory: &out, results: &Both { sim, testbed: real } }),
         false => say(side_by_side(&sim, &real, testbed))
             .and_then(|()| say(format_args!("results: {}", out.display()))),

@@ -27,7 +27,7 @@ pub(crate) fn tune(args: &args::Tune, progress: args::Progress) -> Ended {
     let batch = Batch::new(&plan, &dir, command(args), &args.jobs);
     let seeding = Seeding::Tune(&tune);
     if args.jobs.list_jobs {
-        return batch.list(args.json, seeding);
+        return batch.list(seeding);
     }
     if let Some(scheduler) = args.jobs.emit {
         return batch.emit(scheduler, seeding);
@@ -37,7 +37,7 @@ pub(crate) fn tune(args: &args::Tune, progress: args::Progress) -> Ended {
     let missing = done.take_missing();
     let results = write(&tune, &batch, &done, out)?;
     results.warnings.iter().for_each(|warning| warn(warning));
-    let printed = match args.json {
+    let printed = match args.jobs.json {
         true => say_json(&Printed { directory: &dir, results: &results }),
         false => print(&results, &dir),
     };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString, PyTuple};
 use scenario::{At, Diagnostic, Node, Scenario, Source, Table, Value};
+use study::Sweep;
 
 use crate::endpoint::Transport;
 use crate::error::of_diagnostic;
@@ -179,6 +180,13 @@ impl Document {
             Ok((resolved, scenario.forecast(), warnings))
         });
         read.map_err(|d: Diagnostic| of_diagnostic(py, &d))
+    }
+
+    /// Read the table `[sweep]` of it, which is written to `file`.
+    #[expect(clippy::needless_pass_by_value, reason = "made from an object of Python")]
+    fn check_sweep(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
+        let read = py.detach(|| Sweep::of_document(&self.document, &file, &[], None).map(drop));
+        read.map_err(|d| of_diagnostic(py, &d))
     }
 }
 

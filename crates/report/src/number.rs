@@ -17,6 +17,12 @@ pub(crate) fn number(value: Option<f64>) -> String {
     separate(&format!("{value:.decimals$}"))
 }
 
+/// A mean with half of its interval.
+pub(crate) fn estimate(mean: Option<f64>, half: Option<f64>) -> String {
+    let half = half.map(|half| format!(" ± {}", number(Some(half))));
+    number(mean) + &half.unwrap_or_default()
+}
+
 /// A count, thousands separated.
 pub(crate) fn count(value: u64) -> String {
     separate(&value.to_string())

@@ -6,7 +6,7 @@ use metrics::{Compared, ComparisonResults, Estimate, Plot, Setting, SizeCompared
 use crate::ReportError;
 use crate::axis::Axis;
 use crate::chart::Chart;
-use crate::number::number;
+use crate::number::estimate;
 use crate::page::{code, figure, folded, scroll, shell, table, warnings};
 
 /// The page of `results`.
@@ -68,9 +68,8 @@ fn size_rows(results: &ComparisonResults) -> Vec<Vec<String>> {
     results.by_size.iter().map(cells).collect()
 }
 
-fn shown(estimate: Option<Estimate>) -> String {
-    let half = estimate.and_then(|e| e.interval).map(|half| format!(" ± {}", number(Some(half))));
-    number(estimate.map(|e| e.mean)) + &half.unwrap_or_default()
+fn shown(of: Option<Estimate>) -> String {
+    estimate(of.map(|e| e.mean), of.and_then(|e| e.interval))
 }
 
 /// Slowdown by range of sizes, a line for each label.

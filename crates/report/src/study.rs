@@ -239,7 +239,7 @@ fn of_figure(results: &FigureResults, folded: bool) -> Result<Markup, ReportErro
     let timelines: Vec<Markup> = results.timelines.iter().map(timeline::picture).collect();
     let plot = (!results.curves.is_empty()).then(|| plot(results, &results.curves)).transpose()?;
     let inside = html! {
-        h2 id=(results.id) { (results.id) ": " (results.title) }
+        h2 id=(results.id) { (results.id) @if !results.title.is_empty() { ": " (results.title) } }
         @if !results.expect.is_empty() { p { (results.expect) } }
         @if let Some(plot) = &plot { (plot) }
         (missing(results))

@@ -6,7 +6,7 @@ use metrics::{Estimate, Plot, Stands, TunePoint, TuneResults, named};
 use crate::ReportError;
 use crate::axis::Axis;
 use crate::chart::Chart;
-use crate::number::number;
+use crate::number::{estimate, number};
 use crate::page::{code, figure, shell, table, warnings};
 
 /// What points stand for, in the order of the legend, and what the legend calls them.
@@ -118,19 +118,17 @@ fn rows(points: &[TunePoint]) -> Vec<Vec<String>> {
     let row = |point: &TunePoint| {
         let aim = point.aim();
         let less = point.less_best.as_ref();
-        let less = shown(less.and_then(|l| l.estimate), less.and_then(|l| l.joint_interval));
-        let values = [shown(aim, aim.and_then(|aim| aim.interval)), less];
+        let less = estimate(
+            less.and_then(|l| l.estimate).map(|e| e.mean),
+            less.and_then(|l| l.joint_interval),
+        );
+        let values = [estimate(aim.map(|aim| aim.mean), aim.and_then(|aim| aim.interval)), less];
         let sides = point.constraints.iter().map(|side| number(*side));
         let seeds = aim.map_or(0, |aim| aim.seeds).to_string();
         let last = [seeds, point.rounds.to_string(), point.stands.name().to_owned()];
         point.at.iter().cloned().chain(values).chain(sides).chain(last).collect()
     };
     points.iter().map(row).collect()
-}
-
-fn shown(estimate: Option<Estimate>, half: Option<f64>) -> String {
-    let mean = number(estimate.map(|estimate| estimate.mean));
-    half.map_or_else(|| mean.clone(), |half| format!("{mean} ± {}", number(Some(half))))
 }
 
 /// The command of the search, and that of the best point.

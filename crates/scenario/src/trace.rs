@@ -20,7 +20,7 @@ use crate::flow_trace::FlowTracer;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::Recorder;
 use crate::time_line::TimeLine;
-use crate::{Error, Scenario, unwritable};
+use crate::{Diagnostic, Error, Scenario, unwritable};
 
 /// What to trace. Tracing changes no result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,6 +73,18 @@ impl Trace {
     #[must_use]
     pub const fn any(&self) -> bool {
         self.packets || self.queues || !self.flows.is_empty()
+    }
+}
+
+/// That messages can be there. Whether they are shows when the run is over.
+fn check_sources(flows: &[MsgKey], hosts: u32) -> Result<(), Error> {
+    match flows.iter().find(|key| key.src.0 >= hosts) {
+        Some(key) => {
+            let MsgKey { src, id } = key;
+            let error = format!("--trace flows@{}:{}: there is no host {}", src.0, id.0, src.0);
+            Err(Diagnostic::new(error).hint(format!("hosts are 0 to {}", hosts - 1)).into())
+        }
+        None => Ok(()),
     }
 }
 
@@ -138,6 +150,7 @@ impl Tracer {
         recorder: Recorder,
         meter: Option<LatencyMeter>,
     ) -> Result<Self, Error> {
+        check_sources(&trace.flows, scenario.topology().hosts())?;
         let links = scenario.topology().links().to_vec();
         let protocols = scenario.transports.protocols();
         let packets = out.filter(|_| trace.packets);

@@ -17,7 +17,7 @@ use crate::formula::Formula;
 use crate::job::Jobs;
 use crate::judge::Judge;
 use crate::reproduce::{AllRan, Outcome, Ran};
-use crate::run::{Edit, Run, option};
+use crate::run::{Edit, Run, option, second};
 use crate::seeds::Seeds;
 use crate::study::Study;
 use crate::{Checked, runs, variant};
@@ -217,6 +217,10 @@ fn figure(runs: Vec<Run>) -> Figure {
 
 /// `metrics` as formulas, which every run has.
 fn formulas(figure: &Figure, metrics: &[String]) -> Checked<Vec<Arc<Formula>>> {
+    if let Some(again) = second(metrics) {
+        let error = Diagnostic::new(format!("the metric `{}` is there twice", metrics[again]));
+        return Err(error.hint("it would count twice, and widen every interval; remove it"));
+    }
     let formula = |metric: &String| {
         // As if it stood in a file, so that an error can be shown in it.
         let text = format!("metric = {}", toml_text(metric));

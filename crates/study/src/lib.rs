@@ -12,6 +12,7 @@
 mod by_size;
 mod comparison;
 mod condition;
+mod edits;
 mod figure;
 mod formula;
 mod halving;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use scenario::{At, Node, Reader, Scenario, Source, Value, Variant, did_you_mean};
+use scenario::{At, Diagnostic, Node, Reader, Scenario, Source, Value, Variant, did_you_mean};
 use units::{Bytes, Dur, Rate};
 
-use crate::Checked;
 use crate::metric;
 use crate::probe::{PROBES, Probe};
 use crate::seeds::Seeds;
+use crate::{Checked, edits};
 
 /// A scenario of a figure, once or along a sweep.
 pub(crate) struct Run {
@@ -138,12 +138,28 @@ impl Run {
         if !variants.is_empty() {
             axes.insert(0, axis_of(&variants));
         }
-        sets.extend(edits.iter().map(|edit| option(edit)));
+        let edits: Vec<Edit> = edits.iter().map(|edit| option(edit)).collect();
+        edits::check(&edits::SWEEP, &sets, &edits)?;
+        sets.extend(edits);
         let own = needed_seeds(table)?;
         let seeds = seeds.map_or(own, |seeds| seeds.list().to_vec());
         check_runs(&axes, &seeds, &table.place("axes"))?;
         let (id, at) = ("sweep".to_owned(), table.place("axes"));
         Ok(Self { axes, variants, ..Self::plain(id, file, at, seeds, sets) })
+    }
+
+    /// Warnings of edits of variants that edits of the run cancel: these come after.
+    pub(crate) fn cancelled_edits(&self) -> Vec<Diagnostic> {
+        let cancelled = |variant: &Variant| {
+            let (edit, set) = variant.edits().iter().find_map(|(edit, _)| {
+                let cancels = |(set, _): &&Edit| edits::within(key_of(edit), key_of(set));
+                Some((edit, &self.sets.iter().find(cancels)?.0))
+            })?;
+            let message = format!("`{edit}` of `{}` is cancelled by `{set}`", variant.name());
+            let hint = "edits of a sweep and of the command line come after those of a variant";
+            Some(variant.warning(message, "this one").hint(hint))
+        };
+        self.variants.iter().filter_map(cancelled).collect()
     }
 
     /// The same of `variant`, if there is one.
@@ -440,14 +456,18 @@ fn seeds(node: &Node) -> Checked<Vec<u64>> {
 /// No value is there twice: a point run twice would count twice, and make the interval of its mean
 /// too narrow.
 fn once_each<V: PartialEq>(items: &[Node], values: &[V], what: &str) -> Checked<()> {
-    let again = (1..values.len()).find(|&i| values[..i].contains(&values[i]));
-    match again.and_then(|i| items.get(i)) {
+    match second(values).and_then(|i| items.get(i)) {
         Some(item) => {
             let error = item.at.error(format!("{what} is there twice"), "again");
             Err(error.hint("it would count twice; remove it"))
         }
         None => Ok(()),
     }
+}
+
+/// Where the first value is that was there before.
+pub(crate) fn second<V: PartialEq>(values: &[V]) -> Option<usize> {
+    (1..values.len()).find(|&i| values[..i].contains(&values[i]))
 }
 
 fn axes(node: &Node) -> Checked<Vec<Axis>> {

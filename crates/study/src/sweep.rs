@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metrics::{AxisSpec, FigureResults, Form, RunRow, RunTable, StudyResults};
-use scenario::{Diagnostic, Reader};
+use scenario::{Diagnostic, Document, Reader};
 
 use crate::figure::{self, Curve, CurveOf, Figure};
 use crate::formula::Formula;
@@ -33,7 +33,20 @@ impl Sweep {
     /// # Errors
     /// There is no table `[sweep]`, or the first thing that is wrong in it.
     pub fn load(file: &Path, edits: &[String], seeds: Option<&Seeds>) -> Result<Self, Diagnostic> {
-        let document = document(file)?;
+        Self::of_document(&document(file)?, file, edits, seeds)
+    }
+
+    /// The same of a `document` that is written to `file`, and that knows better where what is
+    /// wrong stands.
+    ///
+    /// # Errors
+    /// As of [`Sweep::load`].
+    pub fn of_document(
+        document: &Document,
+        file: &Path,
+        edits: &[String],
+        seeds: Option<&Seeds>,
+    ) -> Result<Self, Diagnostic> {
         let mut root = Reader::new(&document.root, &document.root.at, "the scenario")?;
         let title = root.need("name")?;
         let Some(mut table) = root.table("sweep")? else {
@@ -51,6 +64,11 @@ impl Sweep {
             let error =
                 table.error("metrics", "no metrics: there is nothing to show", "an empty list");
             return Err(error.hint("for example `metrics = [\"fct_us.p99\"]`"));
+        }
+        if let Some(again) = run::second(&metrics) {
+            let error =
+                table.error("metrics", format!("`{}` is there twice", metrics[again]), "here");
+            return Err(error.hint("remove one of them"));
         }
         let mut figure = Figure {
             id: name.clone(),
@@ -101,12 +119,14 @@ impl Sweep {
         self.until
     }
 
-    /// Warnings of variants that change nothing.
+    /// Warnings of variants that change nothing, or less than they say.
     ///
     /// # Errors
     /// The scenario cannot be read any more.
     pub fn warnings(&self) -> Result<Vec<Diagnostic>, Diagnostic> {
-        variant::without_effect(&self.file, &self.edits)
+        let cancelled = self.study.figures.iter().flat_map(|figure| &figure.runs);
+        let cancelled = cancelled.flat_map(Run::cancelled_edits);
+        Ok(variant::without_effect(&self.file, &self.edits)?.into_iter().chain(cancelled).collect())
     }
 
     /// The runs of `outcome`, of the plan with these `jobs`, a row each.

@@ -21,7 +21,7 @@ use crate::seeds::Seeds;
 use crate::space::{POINTS_MAX, Points, Space};
 use crate::study::{Study, document};
 use crate::tuned::Tuned;
-use crate::{Checked, runs};
+use crate::{Checked, edits, runs};
 
 /// What is said of points may be wrong with 5 % for all together: one half is for what the seeds of
 /// the halving say, the other for what fresh seeds say (docs/specs/halving.md, section 4).
@@ -85,7 +85,7 @@ impl Tune {
         let mut sets = table.node("set").map_or(Ok(Vec::new()), run::texts)?;
         let Points { axes, points, are_drawn } = points(&mut table, &sets)?;
         let edits = instead.edits.iter().map(|edit| run::option(edit)).collect::<Vec<_>>();
-        is_varied_by_axes_alone(&sets, &edits)?;
+        edits::check(&edits::TUNE, &sets, &edits)?;
         sets.extend(edits);
         let own = run::needed_seeds(&mut table)?;
         let (seeds, seeds_at) = match instead.seeds {
@@ -390,37 +390,6 @@ fn choose(
 fn nothing_meets(table: &Reader<'_>) -> Diagnostic {
     let error = table.error("where", "no point meets these conditions", "here");
     error.hint("wider ranges, or fewer conditions; one on an axis of names never holds")
-}
-
-/// That the search decides on seeds and axes, and nothing else sets them: edits of the file with
-/// names of axes in them come first, and those on the command line after.
-fn is_varied_by_axes_alone(sets: &[run::Edit], edits: &[run::Edit]) -> Checked<()> {
-    let within = |key: &str, of: &str| {
-        key == of || key.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'))
-    };
-    for (edit, at) in sets.iter().chain(edits) {
-        let key = run::key_of(edit);
-        if key == "seed" {
-            let error = at.error("a search has its own seeds", "without effect");
-            return Err(error.hint("`seeds` of `[tune]`, or `--seeds 1-30`"));
-        }
-        if within(key, "tune") {
-            let error = at.error("the search itself is not edited", "without effect");
-            return Err(error.hint("`--seeds` and `--budget` are options; else change the file"));
-        }
-    }
-    for (edit, at) in edits {
-        let key = run::key_of(edit);
-        let cancels = |(set, _): &&run::Edit| {
-            let varied = run::key_of(set);
-            set.contains('{') && (within(key, varied) || within(varied, key))
-        };
-        if let Some((set, _)) = sets.iter().find(cancels) {
-            let error = at.error(format!("it cancels `{set}`, which the search varies"), "here");
-            return Err(error.hint("take that and its axis out of `[tune]` first"));
-        }
-    }
-    Ok(())
 }
 
 /// How many seeds are fresh.

@@ -9,7 +9,7 @@ use scenario::{Diagnostic, Error};
 use super::{Made, What};
 use crate::args::RtlBuild;
 use crate::p4::apart;
-use crate::{Ended, say};
+use crate::{Ended, Written, say, say_json};
 
 /// `trimline rtl build PROGRAM --out DIR`.
 pub(crate) fn build(args: &RtlBuild) -> Ended {
@@ -23,6 +23,9 @@ pub(crate) fn build(args: &RtlBuild) -> Ended {
     write(&args.out, &files).map_err(|why| unwritable(&args.out, &why))?;
     let top = made.ports().top;
     let sources = made.texts().len();
+    if args.json {
+        return say_json(&Written { written: &args.out });
+    }
     say(format_args!("{}: `{top}`, {sources} sources", args.out.display()))?;
     for spacing in &made.spacings {
         let name = &made.program().pipelines[spacing.pipeline.index()].name;

@@ -476,7 +476,7 @@ fn nothing_to_explain() {
 /// `--trace flows` of no message.
 #[test]
 fn a_trace_of_no_message() {
-    let said: Vec<String> = ["flows", "flows@3", "flow@3:0"]
+    let said: Vec<String> = ["flows", "flows@3", "flow@3:0", "flows@99:0"]
         .into_iter()
         .map(|kind| refused_with(GOOD, &[], &["--trace", kind]))
         .collect();

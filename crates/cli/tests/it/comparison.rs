@@ -230,6 +230,8 @@ fn what_is_wrong_in_a_comparison() {
         "unknown_metric_of_comparison",
         without(&["--seeds", "1", "--metric", "fct_us.p98"])
     );
+    let twice = ["--seeds", "1", "--metric", "fct_us.p50", "--metric", "fct_us.p50"];
+    insta::assert_snapshot!("metric_of_comparison_twice", without(&twice));
     insta::assert_snapshot!("unknown_baseline", without(&["--seeds", "1", "--baseline", "NPD"]));
     let dir = with(SCENARIO.split_once("[[variant]]").unwrap().0);
     let alone = trimline(dir.path(), &["compare", "x.toml", "--seeds", "1"]);

@@ -154,3 +154,35 @@ fn a_part_of_a_run_says_what_all_of_it_takes() {
     assert!(estimate["wall_s"].as_f64().unwrap() > 0.1, "{estimate}");
     assert!(estimate["memory_mb"].as_f64().unwrap() > 10.0, "{estimate}");
 }
+
+#[test]
+fn what_writes_files_says_where() {
+    let dir = small();
+    let json = |args: &[&str]| json(dir.path(), args);
+    let written = |path: &str| serde_json::json!({ "written": path });
+    assert_eq!(json(&["init", "first.toml"]), written("first.toml"));
+    assert_eq!(json(&["new", "transport", "mine"]), written("mine"));
+    assert_eq!(json(&["examples", "theirs"]), written("theirs"));
+    assert_eq!(json(&["man", "pages"]), written("pages"));
+    json(&["run", "x.toml"]);
+    assert_eq!(json(&["report", "out/x"]), written("out/x/report.html"));
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/ndp.p4");
+    let program = program.display().to_string();
+    assert_eq!(json(&["rtl", "build", &program, "--out", "design"]), written("design"));
+    let script = json(&["completions", "bash"]);
+    assert!(script["script"].as_str().unwrap().contains("newreno"), "answers of init");
+    assert!(script["script"].as_str().unwrap().contains("nanotransport"), "studies");
+}
+
+#[test]
+fn jobs_that_run_elsewhere_are_documents() {
+    let dir = small();
+    let json = |args: &[&str]| json(dir.path(), args);
+    let array = json(&["sweep", "x.toml", "--emit", "slurm"]);
+    assert_eq!((&array["jobs"], &array["elements"]), (&4.into(), &4.into()));
+    assert_eq!(array["script"], "out/sweep/x/slurm/array.sh");
+    let ran = json(&["sweep", "x.toml", "--job", "0,2"]);
+    assert_eq!((&ran[1]["number"], &ran[1]["error"]), (&2.into(), &Value::Null));
+    assert!(dir.path().join(ran[0]["directory"].as_str().unwrap()).is_dir());
+    assert_eq!(json(&["sweep", "x.toml", "--emit", "slurm"])["jobs"], 2, "what is left");
+}

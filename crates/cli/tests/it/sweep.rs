@@ -117,5 +117,40 @@ fn what_is_wrong_in_a_sweep() {
     insta::assert_snapshot!("unknown_metric", refused("\"packets.trimmed\"", "\"packets.trimed\""));
     let metrics = SWEEP.lines().find(|line| line.starts_with("metrics")).unwrap();
     insta::assert_snapshot!("no_metrics", refused(metrics, "metrics = []"));
+    let twice = metrics.replacen('[', "[\"packets.trimmed\", \"packets.trimmed\", ", 1);
+    insta::assert_snapshot!("metric_twice", refused(metrics, &twice));
     insta::assert_snapshot!("no_seeds", refused("seeds = [1, 2, 3]\n", ""));
+}
+
+/// What `trimline sweep x.toml` says with `args`, of the sweep with `more` after it.
+fn said(more: &str, args: &[&str]) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("x.toml"), format!("{SWEEP}\n{more}")).unwrap();
+    let output = trimline(dir.path(), &[&["sweep", "x.toml"], args].concat());
+    (output.status.code(), text(&output.stderr))
+}
+
+#[test]
+fn options_that_a_sweep_decides_itself_are_refused() {
+    for (set, why) in [
+        ("seed=5", "a sweep has its own seeds"),
+        ("sweep.seeds=[5]", "the sweep itself is not edited"),
+        ("traffic.senders=5", "it cancels `traffic.senders={n}`, which the sweep varies"),
+        ("traffic={kind=\"incast\"}", "it cancels `traffic.senders={n}`"),
+    ] {
+        let (code, said) = said("", &["--set", set]);
+        assert_eq!(code, Some(2), "{set}: {said}");
+        assert!(said.contains(why), "{set}: {said}");
+    }
+}
+
+#[test]
+fn choices_without_effect_are_named() {
+    let variants = "[[variant]]\nname = \"few\"\nset = { \"traffic.senders\" = 3 }\n";
+    let (_, warned) = said(variants, &["--collect", "--threads", "2"]);
+    let cancelled = "`traffic.senders=3` of `few` is cancelled by `traffic.senders={n}`";
+    assert!(warned.contains(cancelled), "{warned}");
+    assert!(warned.contains("--threads has no effect: nothing is run"), "{warned}");
+    let (_, warned) = said("", &["--collect"]);
+    assert!(!warned.contains("cancelled") && !warned.contains("no effect"), "{warned}");
 }

@@ -414,7 +414,9 @@ impl Block {
         };
         let (mut cycles, mut compared) = (0, 0);
         for case in 0..self.cases.len() {
-            let folder = folder(&format!("{}-{case}", self.name));
+            // Cases of the same parameters are one design.
+            let same = self.cases.iter().position(|of| *of == self.cases[case]).unwrap_or(case);
+            let folder = folder(&format!("{}-{same}", self.name));
             let program = self.build(case, &tools, &folder, &self.sources(&folder, None));
             match self.runs(&program, case) {
                 Ok(done) => (cycles, compared) = (cycles + done.0, compared + done.1),

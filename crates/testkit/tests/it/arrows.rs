@@ -52,7 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "study",
         ],
     ),
-    ("python", &["units", "endpoint", "metrics", "scenario", "cli"]),
+    ("python", &["units", "endpoint", "metrics", "scenario", "study", "cli"]),
 ];
 
 fn manifest(folder: &Path) -> toml::Table {

@@ -1,0 +1,59 @@
+//! What edits on the command line may not do: decide what a sweep or a search decides itself.
+
+use crate::Checked;
+use crate::run::{Edit, key_of};
+
+/// What runs a scenario many times.
+pub(crate) struct Varying {
+    /// A sweep or a search.
+    noun: &'static str,
+    /// Its table in the scenario.
+    table: &'static str,
+    /// What takes the place of editing that table.
+    options: &'static str,
+}
+
+pub(crate) const SWEEP: Varying = Varying {
+    noun: "sweep",
+    table: "sweep",
+    options: "`--seeds` and `--until` are options; else change the file",
+};
+
+pub(crate) const TUNE: Varying = Varying {
+    noun: "search",
+    table: "tune",
+    options: "`--seeds` and `--budget` are options; else change the file",
+};
+
+/// That `varying` decides on seeds and axes, and nothing else sets them: its own edits `sets`, with
+/// names of axes in them, come first, and those on the command line after.
+pub(crate) fn check(varying: &Varying, sets: &[Edit], edits: &[Edit]) -> Checked<()> {
+    let Varying { noun, table, options } = varying;
+    for (edit, at) in sets.iter().chain(edits) {
+        let key = key_of(edit);
+        if key == "seed" {
+            let error = at.error(format!("a {noun} has its own seeds"), "without effect");
+            return Err(error.hint(format!("`seeds` of `[{table}]`, or `--seeds 1-30`")));
+        }
+        if within(key, table) {
+            let error = at.error(format!("the {noun} itself is not edited"), "without effect");
+            return Err(error.hint(*options));
+        }
+    }
+    for (edit, at) in edits {
+        let cancels = |(set, _): &&Edit| {
+            let (edit, varied) = (key_of(edit), key_of(set));
+            set.contains('{') && (within(edit, varied) || within(varied, edit))
+        };
+        if let Some((set, _)) = sets.iter().find(cancels) {
+            let error = at.error(format!("it cancels `{set}`, which the {noun} varies"), "here");
+            return Err(error.hint(format!("take that and its axis out of `[{table}]` first")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether `key` is `of`, or below it.
+pub(crate) fn within(key: &str, of: &str) -> bool {
+    key == of || key.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'))
+}
