@@ -1541,6 +1541,15 @@ Buffer = Union[
 ]
 
 
+class Engine(TypedDict, total=False):
+    """The table `[engine]`."""
+
+    level: Literal["packet", "flow"]
+    """`packet`: every packet at every hop. `flow`: messages are fluids that share links, some
+    events for each; for a hundred thousand hosts. No queues, losses and marks then:
+    docs/flow-level.md."""
+
+
 class Fault(TypedDict, total=False):
     """The table `[fault]`."""
 
@@ -2319,6 +2328,7 @@ class Scenario(TypedDict, total=False):
     """A scenario: one experiment."""
 
     buffer: Buffer
+    engine: Engine
     fault: Union[Fault, Sequence[Fault]]
     host: Host
     measure: Measure

@@ -71,5 +71,5 @@ pub use pfc::{check_memory, check_pause, little_headroom};
 pub use router::Router;
 pub use sim::Sim;
 pub use topology::{
-    Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Tier, Topology, TopologyError, Vl2,
+    Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Stage, Tier, Topology, TopologyError, Vl2,
 };

@@ -15,6 +15,7 @@ mod builder;
 mod clos;
 mod ideal;
 mod jellyfish;
+mod stages;
 mod vl2;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use crate::graph::Graph;
 pub use bcube::Bcube;
 pub use clos::Clos;
 pub use jellyfish::Jellyfish;
+pub use stages::Stage;
 pub use vl2::Vl2;
 
 pub(crate) use vl2::AGGS;

@@ -36,6 +36,7 @@ mod files;
 mod flow_trace;
 mod host;
 mod key;
+mod level;
 pub mod list;
 mod lossless;
 mod measure;

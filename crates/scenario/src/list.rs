@@ -12,7 +12,7 @@ use crate::registry::Kind;
 use crate::topology::TOPOLOGIES;
 use crate::traffic::TRAFFIC;
 use crate::transport::{CUSTOM, TRANSPORTS, custom, nic};
-use crate::{fault, host, lossless, measure, queue, routing, scenario, topology, variant};
+use crate::{fault, host, level, lossless, measure, queue, routing, scenario, topology, variant};
 
 fn of<F>(kinds: &[Kind<F>]) -> Vec<(&'static str, String)> {
     kinds.iter().map(|kind| (kind.name, kind.about.to_owned())).collect()
@@ -84,6 +84,7 @@ pub fn schema() -> Value {
         ("queue", queue),
         ("buffer", one_of(BUFFERS)),
         ("host", host),
+        ("engine", table(&level::keys())),
         ("routing", table(&routing::keys())),
         ("transport", some(&json!({ "$ref": "#/definitions/transport" }))),
         ("traffic", some(&json!({ "$ref": "#/definitions/traffic" }))),
@@ -144,7 +145,7 @@ pub fn keys() -> Vec<Section> {
     let queues = QUEUES.iter().map(|kind| kind.keys);
     let buffers = BUFFERS.iter().map(|kind| kind.keys);
     let traffic = TRAFFIC.iter().map(|kind| kind.keys);
-    let others: [fn() -> Vec<Section>; 13] = [
+    let others: [fn() -> Vec<Section>; 14] = [
         scenario::keys,
         topology::link_keys,
         custom::keys,
@@ -154,6 +155,7 @@ pub fn keys() -> Vec<Section> {
         lossless::ecn_keys,
         host::keys,
         host::stack_keys,
+        level::keys,
         routing::keys,
         measure::keys,
         fault::keys,

@@ -14,6 +14,7 @@ use crate::Scenario;
 use crate::critical;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
+use crate::level;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
@@ -305,7 +306,8 @@ fn ran(
     for job in &mut recorded.jobs {
         job.rate = scenario.topology.receive_rate(HostId(job.host));
     }
-    Ok(Ran { outcome, recorded, latencies, wall_s, violation, is_partial, warnings: Vec::new() })
+    let warnings = scenario.sharing.iter().map(|_| level::MISSING.to_owned()).collect();
+    Ok(Ran { outcome, recorded, latencies, wall_s, violation, is_partial, warnings })
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
@@ -398,18 +400,23 @@ fn sim(
         let error = scenario.links_at.error(format!("an impossible fabric: {why}"), "here");
         Error::from(error.hint("every pair of hosts needs a path that works"))
     };
-    let endpoints = endpoints(scenario)?;
-    let apps = apps(scenario)?;
-    let sim = Sim::new(Arc::clone(&scenario.topology), config, endpoints, apps, observer);
-    let sim = sim.map_err(|e| impossible(e.to_string()))?;
-    let built = Progress::default();
-    let _ = progress(&built); // nothing can have failed yet that would stop it
-    let ended = sim.run(&mut |p| match progress(p) {
+    let mut until_stopped = |p: &Progress| match progress(p) {
         ControlFlow::Continue(()) if options.is_stopped() || options.is_interrupted() => {
             ControlFlow::Break(())
         }
         flow => flow,
-    });
+    };
+    let ended = if let Some(sharing) = &scenario.sharing {
+        level::check(scenario, options)?;
+        level::run(scenario, sharing, observer, &mut until_stopped)?
+    } else {
+        let (endpoints, apps) = (endpoints(scenario)?, apps(scenario)?);
+        let sim = Sim::new(Arc::clone(&scenario.topology), config, endpoints, apps, observer);
+        let sim = sim.map_err(|e| impossible(e.to_string()))?;
+        let built = Progress::default();
+        let _ = until_stopped(&built); // nothing can have failed yet that would stop it
+        sim.run(&mut until_stopped)
+    };
     if options.is_stopped() {
         return Err(Error::Stopped);
     }

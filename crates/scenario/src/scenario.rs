@@ -22,8 +22,8 @@ use crate::transport::custom::CustomTransport;
 use crate::transport::{Around, Transports};
 use crate::variant::{self, Variant};
 use crate::{
-    buffer, fault, files, host, lossless, packet_lifetime, queue, routing, topology, traffic,
-    transport,
+    buffer, fault, files, host, level, lossless, packet_lifetime, queue, routing, topology,
+    traffic, transport,
 };
 
 /// An experiment: topology, queues, routing, transport, traffic, faults, window and seed.
@@ -35,6 +35,8 @@ pub struct Scenario {
     pub(crate) host: Host,
     pub(crate) traffic: Traffic,
     pub(crate) measure: Measure,
+    /// How messages share links, if it is run at flow level.
+    pub(crate) sharing: Option<level::Sharing>,
     pub(crate) config: fabric::Config,
     /// When the fault script changes something, and what.
     pub(crate) changes: BTreeMap<Time, String>,
@@ -261,6 +263,7 @@ fn read(
     let acknowledges = transports.acknowledges().is_some();
     let demand = Demand::of(&traffic, &transports, &topology);
     let needed = demand.time_needed(&topology);
+    let sharing = level::read(&mut tables.engine, &tables.transport, &transports)?;
     let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges, needed)?;
     let script = fault::read(&mut tables.fault, &topology, &transports, reroute_after)?;
     let mut of_switches = tables.queue.tables("switch")?;
@@ -327,6 +330,7 @@ fn read(
         host,
         traffic,
         measure,
+        sharing,
         config,
         changes,
         fault_begins: script.begins,
@@ -394,6 +398,7 @@ pub(crate) struct Tables<'d> {
     pub(crate) queue: Reader<'d>,
     buffer: Option<Reader<'d>>,
     host: Reader<'d>,
+    engine: Reader<'d>,
     pub(crate) traffic: Vec<Reader<'d>>,
     pub(crate) measure: Reader<'d>,
     pub(crate) fault: Vec<Reader<'d>>,
@@ -411,6 +416,7 @@ impl<'d> Tables<'d> {
         }
         let queue = required(root, "queue", "kind = \"ndp\"")?;
         let (buffer, host) = (root.table("buffer")?, root.table_or_empty("host")?);
+        let engine = root.table_or_empty("engine")?;
         let traffic = root.tables("traffic")?;
         if traffic.is_empty() {
             return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
@@ -428,6 +434,7 @@ impl<'d> Tables<'d> {
             queue,
             buffer,
             host,
+            engine,
             traffic,
             measure,
             fault,
@@ -449,6 +456,7 @@ impl<'d> Tables<'d> {
             root.finish_table("buffer", buffer)?;
         }
         root.finish_table("host", self.host)?;
+        root.finish_table("engine", self.engine)?;
         root.finish_table("routing", self.routing)?;
         match self.transport.pop() {
             Some(alone) if self.transport.is_empty() => root.finish_table("transport", alone)?,

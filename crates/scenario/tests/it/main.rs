@@ -16,6 +16,7 @@ mod digest;
 mod drawn;
 mod fast;
 mod faults;
+mod flow_level;
 mod flow_trace;
 mod golden;
 mod homa_incast;

@@ -1,0 +1,141 @@
+//! The `[engine]` table: at which level a scenario is run, as packets or as flows.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use endpoint::Observer;
+use fabric::{FaultAction, LifeDetail, Outcome, Progress, Violated};
+use flow::{Config, Law, Rule, Sim};
+
+use crate::diagnostic::{Checked, Diagnostic};
+use crate::error::Error;
+use crate::key::{Section, keys, section};
+use crate::reader::Reader;
+use crate::run::{Options, apps};
+use crate::scenario::Scenario;
+use crate::transport::Transports;
+use crate::value::choices;
+
+/// What a run consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Packet,
+    Flow,
+}
+
+choices!(Level, "packet" => Level::Packet, "flow" => Level::Flow);
+
+struct Engine {
+    level: Level,
+}
+
+keys! { ENGINE: Engine {
+    level: Level,
+        "`packet`: every packet at every hop. `flow`: messages are fluids that share links, some \
+         events for each; for a hundred thousand hosts. No queues, losses and marks then: \
+         docs/flow-level.md".default("");
+}}
+
+const PACKETS: Engine = Engine { level: Level::Packet };
+
+/// For the reference.
+pub(crate) fn keys() -> Vec<Section> {
+    vec![section("engine", ENGINE, &[], Some(&PACKETS))]
+}
+
+/// How messages share links at flow level.
+#[derive(Clone, Debug)]
+pub(crate) struct Sharing {
+    rule: Rule,
+    laws: Vec<Law>,
+}
+
+/// Said of each run at flow level.
+pub(crate) const MISSING: &str = "flow level: there are no packets, so queues, losses, trims, marks, \
+                                  retransmissions and pauses are zero; how far completion times are \
+                                  from those of packets: docs/flow-level.md";
+
+/// Read `[engine]`. How messages share links, if it is at flow level.
+pub(crate) fn read(
+    table: &mut Reader<'_>,
+    transports: &[Reader<'_>],
+    read: &Transports,
+) -> Checked<Option<Sharing>> {
+    let mut engine = PACKETS;
+    table.all_keys(ENGINE, &mut engine)?;
+    if engine.level == Level::Packet {
+        return Ok(None);
+    }
+    let mut rules = Vec::new();
+    let mut laws = Vec::new();
+    for (table, transport) in transports.iter().zip(read.iter()) {
+        let kind: String = table.peek("kind").unwrap_or_default();
+        let framing = transport.framing;
+        let headers = framing.packets(transport.first_window) * u64::from(framing.overhead);
+        let (rule, window) = match kind.as_str() {
+            "ndp" | "uet" | "rdma" => (Rule::MaxMin, None),
+            // Slow start.
+            "tcp" => (Rule::MaxMin, Some(transport.first_window + headers)),
+            "homa" | "phost" | "pfabric" => (Rule::ShortestFirst, None),
+            _ => {
+                let error = table.error("kind", format!("`{kind}` has no flow level"), "here");
+                return Err(error.hint(
+                    "ndp, uet, rdma, tcp, homa, phost and pfabric have; for this one \
+                     `engine.level = \"packet\"`",
+                ));
+            }
+        };
+        rules.push(rule);
+        laws.push(Law { window });
+    }
+    let Some((&rule, others)) = rules.split_first() else { return Ok(None) };
+    if others.iter().any(|other| *other != rule) {
+        let message =
+            "at flow level these do not share links: some serve the shortest message first";
+        let error = transports[0].error("kind", message, "here");
+        return Err(error.hint("`engine.level = \"packet\"`, or one of the two"));
+    }
+    Ok(Some(Sharing { rule, laws }))
+}
+
+/// That everything asked of `scenario` can be answered at flow level.
+pub(crate) fn check(scenario: &Scenario, options: &Options) -> Checked<()> {
+    let asked = [
+        (scenario.measure.life || options.life != LifeDetail::None, "the life of a message"),
+        (scenario.measure.packet_latency, "`measure.packet_latency`"),
+        (scenario.measure.rtt, "`measure.rtt`"),
+        (options.trace.any(), "a trace"),
+        (scenario.config.faults.iter().any(|fault| is_partly(fault.action)), "a fault with loss"),
+    ];
+    match asked.into_iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, what)) => {
+            let error = Diagnostic::new(format!("{what} is of packets, and this is flow level"));
+            Err(error.hint("`--set engine.level=packet`"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_partly(action: FaultAction) -> bool {
+    matches!(action, FaultAction::Loss(share) if share > 0.0 && share < 1.0)
+}
+
+/// Run `scenario` at flow level.
+pub(crate) fn run(
+    scenario: &Scenario,
+    sharing: &Sharing,
+    observer: &mut (dyn Observer + Send),
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Result<Outcome, Box<Violated>>, Error> {
+    let fabric = scenario.config.clone();
+    // The parts of one transport travel as it does.
+    let last = sharing.laws.len() - 1;
+    let laws = (0..fabric.encapsulations.len()).map(|at| sharing.laws[at.min(last)]).collect();
+    let config = Config { rule: sharing.rule, laws, fabric };
+    let sim = Sim::new(Arc::clone(&scenario.topology), config, apps(scenario)?, observer);
+    let sim = sim.map_err(|why| {
+        Diagnostic::new(why).hint("`routing.mode = \"ecmp\"` or `\"single\"`, or packets")
+    })?;
+    let _ = progress(&Progress::default()); // nothing can have failed yet that would stop it
+    Ok(sim.run(progress))
+}

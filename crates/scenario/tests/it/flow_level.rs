@@ -1,0 +1,187 @@
+//! `engine.level = "flow"`: messages as fluids, beside closed forms and beside packets.
+
+use std::path::Path;
+
+use metrics::FlowRow;
+use trimline_scenario::{Options, Scenario, Simulated, simulate};
+use units::Dur;
+
+use crate::EXACT;
+use crate::life::{HOMA, PRIORITIES};
+
+const NDP: &str = "kind = \"ndp\"\npreset = \"paper\"\npayload = \"9000B\"\ninitial_window = 12";
+const TRIMMING: &str = "kind = \"ndp\"\ncapacity = \"8 packets\"";
+const TCP: &str = "kind = \"tcp\"\nrule = \"newreno\"\nrecovery = \"sack\"\necn = false\n\
+                   preset = \"linux-datacenter\"\nmss = \"1460B\"";
+const DROP_TAIL: &str = "kind = \"drop-tail\"\ncapacity = \"300 packets\"";
+
+const STAR: &str = "kind = \"star\"\nhosts = 9\nlink_rate = \"10Gbps\"\nlink_delay = \"1us\"";
+const LEAF_SPINE: &str = "kind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
+                          link_rate = \"10Gbps\"\nuplink_rate = \"20Gbps\"\nlink_delay = \"1us\"";
+
+/// Transport, queue and routing.
+type How<'a> = (&'a str, &'a str, &'a str);
+
+const SPRAYED: How<'_> = (NDP, TRIMMING, "permute");
+const HASHED: How<'_> = (TCP, DROP_TAIL, "ecmp");
+
+fn text(topology: &str, (transport, queue, routing): How<'_>, rest: &str) -> String {
+    format!(
+        "name = \"flows\"\nseed = 1\n[engine]\nlevel = \"flow\"\n[topology]\n{topology}\n\
+         [transport]\n{transport}\n[queue]\n{queue}\n[routing]\nmode = \"{routing}\"\n{rest}"
+    )
+}
+
+fn read(text: &str, set: &[&str]) -> Scenario {
+    let set: Vec<String> = EXACT.iter().chain(set).map(|set| (*set).to_owned()).collect();
+    let scenario = Scenario::parse("flow.toml", text, Path::new(""), &set);
+    scenario.unwrap_or_else(|e| panic!("{}", e.render(false)))
+}
+
+fn ran(text: &str, set: &[&str]) -> Simulated {
+    simulate(&read(text, set), &Options::default(), &mut |_| ()).unwrap()
+}
+
+/// What is said of what flow level has no answer to.
+fn refused(text: &str, set: &[&str]) -> String {
+    let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
+    let error = match Scenario::parse("flow.toml", text, Path::new(""), &set) {
+        Err(error) => error.into(),
+        Ok(read) => simulate(&read, &Options::default(), &mut |_| ()).err().unwrap(),
+    };
+    assert_eq!(error.exit_code(), 2);
+    error.render(false)
+}
+
+fn fct(flow: &FlowRow) -> Dur {
+    flow.fct().unwrap()
+}
+
+#[test]
+fn a_message_alone_takes_its_ideal_time() {
+    let homa = (HOMA, PRIORITIES, "spray");
+    for (how, size) in [(SPRAYED, "2MB"), (SPRAYED, "40B"), (homa, "2MB"), (HASHED, "10KB")] {
+        let one = format!(
+            "[traffic]\nkind = \"random\"\nsources = 0\ndestinations = 15\nsize = \"{size}\"\n"
+        );
+        let ran = ran(&text(LEAF_SPINE, how, &one), &[]);
+        let [flow] = &ran.flows[..] else { panic!("{:?}", ran.flows) };
+        let late = fct(flow).0 - flow.ideal.0;
+        assert!(late <= 2, "{how:?} {size}: {late} ps after {}", flow.ideal);
+        assert_eq!(flow.placed, flow.size.unwrap());
+        assert!(flow.acked.is_none_or(|acked| Some(acked) > flow.finish));
+    }
+}
+
+/// Ten packets come at once; a round trip later twice as many. Nothing is lost.
+#[test]
+fn slow_start_is_a_window_that_doubles() {
+    let one = "[traffic]\nkind = \"random\"\nsources = 0\ndestinations = 1\nsize = \"150KB\"\n";
+    // A link on which a round trip is long.
+    let far = "topology.link_delay=100us";
+    let flows = ran(&text(STAR, HASHED, one), &[far]).flows;
+    let packets = ran(&text(STAR, HASHED, one), &[far, "engine.level=packet"]).flows;
+    let (flow, packet) = (fct(&flows[0]).as_us_f64(), fct(&packets[0]).as_us_f64());
+    assert!((flow / packet - 1.0).abs() < 0.15, "{flow} us, with packets {packet}");
+    assert!(flow > 3.0 * flows[0].ideal.as_us_f64(), "{flow} us: several round trips");
+}
+
+#[test]
+fn an_incast_takes_as_long_as_its_bytes_on_the_last_link() {
+    let incast = "[traffic]\nkind = \"incast\"\nreceiver = 0\nsenders = 8\nsize = \"900KB\"\n";
+    let flows = ran(&text(STAR, SPRAYED, incast), &[]);
+    let last = flows.flows.iter().map(fct).max().unwrap().as_us_f64();
+    // 100 packets of 9064 B each, and two links and a switch before the first.
+    let bytes = 8.0 * 100.0 * 9064.0;
+    assert!((last - bytes * 8.0 / 10_000.0).abs() < 12.0, "{last} us");
+    let packets = ran(&text(STAR, SPRAYED, incast), &["engine.level=packet"]);
+    let packets = packets.flows.iter().map(fct).max().unwrap().as_us_f64();
+    assert!((last / packets - 1.0).abs() < 0.01, "{last} us, with packets {packets}");
+    let link = flows.outcome.links.iter().map(|link| link.bytes).max().unwrap() as f64;
+    assert!((link - bytes).abs() < 100.0, "{link} bytes on the last link");
+}
+
+/// Two messages to one host: the shorter first, and the longer in what is left.
+#[test]
+fn the_shortest_goes_first_under_homa() {
+    let two = "[[traffic]]\nkind = \"random\"\nsources = 1\ndestinations = 0\nsize = \"2MB\"\n\
+               [[traffic]]\nkind = \"random\"\nsources = 2\ndestinations = 0\nsize = \"1MB\"\n";
+    let flows = ran(&text(STAR, (HOMA, PRIORITIES, "spray"), two), &[]).flows;
+    let [long, short] = &flows[..] else { panic!("{flows:?}") };
+    assert!(fct(short).0 - short.ideal.0 < 1_000, "{} {}", fct(short), short.ideal);
+    let both = long.ideal.as_us_f64() + short.ideal.as_us_f64();
+    assert!((fct(long).as_us_f64() / both - 1.0).abs() < 0.01, "{} of {both}", fct(long));
+}
+
+#[test]
+fn a_slow_link_slows_and_a_dead_one_is_avoided() {
+    let one = "[traffic]\nkind = \"random\"\nsources = 0\ndestinations = 15\nsize = \"10MB\"\n";
+    let fault =
+        |event: &str| format!("{one}[[fault]]\nlink = \"tor 0 -> agg 0\"\nat = \"1ms\"\n{event}\n");
+    let alone = fct(&ran(&text(LEAF_SPINE, SPRAYED, one), &[]).flows[0]).as_us_f64();
+    let with = |event: &str| {
+        let text = text(LEAF_SPINE, SPRAYED, &fault(event));
+        fct(&ran(&text, &["routing.reroute_after=10us"]).flows[0]).as_us_f64()
+    };
+    // Half of the packets go over the slow link, so that all go at twice its rate: a fifth.
+    let slow = with("action = \"rate\"\nrate = \"1Gbps\"");
+    assert!((slow - (1000.0 + (alone - 1000.0) * 5.0)).abs() < 0.01 * slow, "{slow} of {alone}");
+    let dead = with("action = \"down\"");
+    assert!((dead / alone - 1.0).abs() < 0.01, "the other link has room: {dead} of {alone}");
+}
+
+/// The same messages at the same times as over packets, twice, and with any number of threads.
+#[test]
+fn traffic_is_that_of_packets_and_runs_repeat() {
+    let poisson = "[traffic]\nkind = \"poisson\"\ndistribution = \"web-search\"\nload = 0.5\n\
+                   [measure]\nfrom = \"1ms\"\nto = \"41ms\"\n";
+    let text = text(LEAF_SPINE, SPRAYED, poisson);
+    let flows = ran(&text, &[]);
+    let packets = ran(&text, &["engine.level=packet"]);
+    let sent = |ran: &Simulated| -> Vec<_> {
+        let measured = ran.flows.iter().filter(|flow| flow.measured);
+        measured.map(|f| (f.src, f.dst, f.msg, f.size, f.start)).collect()
+    };
+    assert!(sent(&flows).len() > 50);
+    assert_eq!(sent(&flows), sent(&packets));
+    let threads = Options { threads: Some(2), ..Options::default() };
+    let again = simulate(&read(&text, &[]), &threads, &mut |_| ()).unwrap();
+    assert_eq!(again.outcome.digest, flows.outcome.digest);
+    assert_ne!(packets.outcome.digest, flows.outcome.digest);
+    let mean = |ran: &Simulated| {
+        let all: Vec<f64> =
+            ran.flows.iter().filter(|f| f.measured).map(|f| fct(f).as_us_f64()).collect();
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    let (flow, packet) = (mean(&flows), mean(&packets));
+    assert!((flow / packet - 1.0).abs() < 0.1, "mean {flow} us, with packets {packet}");
+}
+
+#[test]
+fn what_only_packets_answer_is_refused() {
+    let one = "[traffic]\nkind = \"random\"\nsources = 0\ndestinations = 1\nsize = \"1KB\"\n";
+    let star = text(STAR, SPRAYED, one);
+    for (set, why) in [
+        ("measure.life=true", "the life of a message is of packets"),
+        ("measure.packet_latency=true", "`measure.packet_latency` is of packets"),
+        ("engine.level=fluid", "`fluid`"),
+    ] {
+        let said = refused(&star, &[set]);
+        assert!(said.contains(why), "{set}: {said}");
+    }
+    let lossy = format!(
+        "{one}[[fault]]\nlink = \"host 0 -> tor 0\"\nat = \"1us\"\naction = \"loss\"\n\
+         probability = 0.1\n"
+    );
+    let said = refused(&text(STAR, SPRAYED, &lossy), &["routing.reroute_after=1us"]);
+    assert!(said.contains("a fault with loss is of packets"), "{said}");
+    let subflows = "kind = \"mptcp\"\nphases = \"multipath\"\nsubflows = 2\npreset = \"linux\"\n\
+                    mss = \"1460B\"";
+    let said = refused(&text(STAR, (subflows, DROP_TAIL, "ecmp"), one), &[]);
+    assert!(said.contains("`mptcp` has no flow level"), "{said}");
+    let graph = "kind = \"jellyfish\"\nswitches = 8\ndegree = 3\nhosts_per_switch = 2\n\
+                 graph_seed = 1\npaths = 8\nstretch = \"unlimited\"\n\
+                 link_rate = \"10Gbps\"\nlink_delay = \"1us\"";
+    let said = refused(&text(graph, SPRAYED, one), &[]);
+    assert!(said.contains("nothing is sprayed over the paths of a jellyfish"), "{said}");
+}
