@@ -1,4 +1,5 @@
-//! [`Slowdown`]: from one instant to another, the work of a rank takes longer.
+//! [`Slowdown`]: from one instant to another, the work of a rank takes longer
+//! (specs/ai-jobs.md#1.8).
 
 use units::{Dur, Time};
 

@@ -58,7 +58,8 @@ struct Agenda {
 
 impl Agenda {
     /// Let a message send up to `packets` more, after everyone who has been granted before. Returns
-    /// how many of them it has nothing to send for.
+    /// how many of them it has nothing to send for. The last packet, if it is held back, counts as
+    /// sent: it is owed.
     #[inline(always)]
     fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, packets: u64) -> u64 {
         let idle = packets.saturating_sub(flow.ungranted());
@@ -154,7 +155,7 @@ impl Sender {
         match self.channels.enter(msg) {
             Turn::First => self.start(cx, config, *msg, false),
             Turn::Second => self.start(cx, config, *msg, true),
-            Turn::Later => drop(self.by_id.insert(msg.id, Stage::Waiting)),
+            Turn::Later => self.by_id.insert(msg.id, Stage::Waiting),
         }
         Submit::Taken
     }
