@@ -607,6 +607,13 @@ class TrafficJob(TypedDict, total=False):
     name: str
     """Results of this table's messages alone: `traffic.<name>` in summary.json (letters, digits,
     `-`, `_`; no two that differ in `-` and `_` only)."""
+    nic_wiring: Literal["rail", "leaf"]
+    """`rail`: the NICs of a node hang at as many leaves, NIC r at leaf r of each group of `nics`
+    leaves. `leaf`: they are consecutive hosts of one leaf."""
+    nics: int
+    """How many hosts of the fabric are the NICs of one node. A rank uses the NIC that it is on;
+    ranks of one node exchange by its scale-up switch (docs/jobs.md#nodes-with-several-nics) (1
+    to 256)."""
     overlap: bool
     """Whether a layer's gradients are reduced while those of the layers before it are worked
     out; otherwise those of all layers at once, at the end."""
@@ -622,9 +629,9 @@ class TrafficJob(TypedDict, total=False):
     ranks_per_host: int
     """How many ranks (GPUs) a host has (1 to 256)."""
     scale_up_latency: str
-    """From one port of that switch to another (0ps to 10s)."""
+    """From one port of that switch to another; not 0 with several `nics` (0ps to 10s)."""
     scale_up_rate: str
-    """The ranks of a host exchange over a switch of their own (NVLink): the rate of a rank's
+    """The ranks of a node exchange over a switch of their own (NVLink): the rate of a rank's
     port, each way (1bps to 100Tbps)."""
     size: str
     """The whole vector of the collective: what each rank has (`all-reduce`, `reduce-scatter`,
@@ -1553,7 +1560,7 @@ class Engine(TypedDict, total=False):
 class Fault(TypedDict, total=False):
     """The table `[fault]`."""
 
-    action: Literal["down", "up", "flap", "rate", "loss"]
+    action: Literal["down", "up", "flap", "rate", "loss", "slow"]
     """What."""
     announce: bool
     """Whether switches and hosts hear of its beginning and of its end, each
@@ -1562,6 +1569,12 @@ class Fault(TypedDict, total=False):
     """From when."""
     down_share: Union[float, int]
     """Share of each period, at its beginning, during which the link is down (above 0, below 1)."""
+    factor: Union[float, int]
+    """How many times as long the work of GPUs takes (above 0, at most 10^6)."""
+    host: int
+    """All ranks on this host do (a host of the fabric)."""
+    job: str
+    """Whose ranks: the `name` of a `[[traffic]]` table."""
     link: str
     """The link. Nodes are `host n`, `tor n`, `agg n`, `core n`. The leaves of a leaf-spine are
     `tor`, its spines `agg`; the switch of a star is `tor 0`, those of a dumbbell `tor 0` and
@@ -1573,13 +1586,14 @@ class Fault(TypedDict, total=False):
     """From one time down to the next (above 0)."""
     probability: Union[float, int]
     """Of each packet, to be lost (0 to 1)."""
+    rank: int
+    """The rank whose work takes longer (a rank of the job)."""
     rate: str
     """The link's rate meanwhile (1kbps to 100Tbps)."""
     switch: str
     """All links of this switch, both directions (`tor n`, `agg n`, `core n`; in a `bcube` `relay
     n`, `switch n`)."""
     until: str
-    """Until when; ends this fault and no other (after `at`)."""
 
 
 class HostStack(TypedDict, total=False):

@@ -9,17 +9,18 @@ use crate::collective::{Algorithm, Cut, Member, Moves, Unsuited};
 use crate::graph::{GroupId, Instance, InstanceId, Op, Rank, TaskGraph};
 use crate::placement::Placement;
 use crate::player::{Player, token};
+use crate::slow::{self, Slowdown};
 
 /// How the algorithm of a collective is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Choice {
     /// Always this one, as far as the operation has it.
     Fixed(Algorithm),
-    /// As NCCL's model says ([`nccl`]), for hosts whose links carry so much.
+    /// As NCCL's model says ([`nccl`]), for nodes whose links carry so much.
     Nccl(Rate),
 }
 
-/// What connects the ranks of a host: a switch with a port for each.
+/// What connects the ranks of a node: a switch with a port for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScaleUp {
     /// The rate of each port, in each direction.
@@ -46,7 +47,8 @@ pub struct Config {
     pub choice: Choice,
     /// How they are cut into messages.
     pub cut: Cut,
-    /// Between ranks of a host.
+    /// Between ranks of a node, which is a host, or [several](Placement::with_nics). Of several its
+    /// latency is not zero.
     pub scale_up: ScaleUp,
     /// Work that takes longer.
     pub straggler: Straggler,
@@ -91,6 +93,8 @@ pub struct Job {
     graph: TaskGraph,
     placement: Placement,
     config: Config,
+    /// In the order in which they were given.
+    slowdowns: Vec<Slowdown>,
     groups: Vec<Group>,
     /// By step: how many ranks have tasks of it.
     steps: Vec<u32>,
@@ -105,8 +109,8 @@ pub struct Job {
 struct Group {
     /// The place of each rank among its members.
     places: HashMap<Rank, u32, FxBuildHasher>,
-    /// By member: its host, as the placement numbers it.
-    hosts: Vec<u32>,
+    /// By member: its node, as the placement numbers it.
+    nodes: Vec<u32>,
     shape: (u32, u32),
 }
 
@@ -124,18 +128,19 @@ impl Job {
             return Err(JobError::TooMany(graph.instances()));
         }
         let group = |members: &[Rank]| {
-            let hosts: Vec<u32> = members.iter().map(|&rank| placement.seat(rank).0).collect();
-            let mut distinct = hosts.clone();
+            let node = |&rank: &Rank| placement.node(placement.seat(rank).0);
+            let nodes: Vec<u32> = members.iter().map(node).collect();
+            let mut distinct = nodes.clone();
             distinct.sort_unstable();
             distinct.dedup();
             let shape = (members.len() as u32, distinct.len() as u32);
-            Group { places: members.iter().copied().zip(0..).collect(), hosts, shape }
+            Group { places: members.iter().copied().zip(0..).collect(), nodes, shape }
         };
         let groups = graph.groups().map(group).collect();
         let indices = placement.hosts().iter().copied().zip(0..).collect();
         let steps = ranks_of_steps(&graph);
-        let tasks = Vec::new();
-        let mut job = Self { graph, placement, config, groups, steps, tasks, indices };
+        let (slowdowns, tasks) = (Vec::new(), Vec::new());
+        let mut job = Self { graph, placement, config, slowdowns, groups, steps, tasks, indices };
         if config.tell_tasks {
             job.tasks = job.tasks_of_collectives();
         }
@@ -145,6 +150,26 @@ impl Job {
             job.moves(instance, 0).map_err(|why| JobError::Unsuited { op, number, why })?;
         }
         Ok(job)
+    }
+
+    /// The same job with GPUs that are slow for some time. Those of ranks that it does not have
+    /// count for nothing.
+    #[must_use]
+    pub fn with_slowdowns(self, slowdowns: Vec<Slowdown>) -> Self {
+        Self { slowdowns, ..self }
+    }
+
+    /// What makes the work of `rank` take longer.
+    pub(crate) fn slowdowns_of(&self, rank: Rank) -> Vec<Slowdown> {
+        self.slowdowns.iter().filter(|slow| slow.rank == rank).copied().collect()
+    }
+
+    /// The longest that `work`, done without a break from the beginning of the job on, takes any
+    /// rank.
+    pub(crate) fn slowest(&self, work: Dur) -> Dur {
+        let start = self.config.start;
+        let of = |slow: &Slowdown| slow::end_of(&self.slowdowns_of(slow.rank), start, work);
+        self.slowdowns.iter().map(|slow| of(slow).since(start)).max().unwrap_or(work).max(work)
     }
 
     /// Its tasks.
@@ -179,12 +204,12 @@ impl Job {
             Choice::Fixed(algorithm) => return algorithm,
             Choice::Nccl(rate) => rate,
         };
-        let (ranks, hosts) = self.shape(group);
-        let rate = if hosts == 1 { self.config.scale_up.rate } else { rate };
-        nccl::choose(op, Shape { ranks, hosts, bus: rate.as_gbps_f64() / 8.0 }, bytes)
+        let (ranks, nodes) = self.shape(group);
+        let rate = if nodes == 1 { self.config.scale_up.rate } else { rate };
+        nccl::choose(op, Shape { ranks, hosts: nodes, bus: rate.as_gbps_f64() / 8.0 }, bytes)
     }
 
-    /// How many ranks `group` has, and how many hosts.
+    /// How many ranks `group` has, and on how many nodes.
     pub(crate) fn shape(&self, group: GroupId) -> (u32, u32) {
         self.groups[group.index()].shape
     }
@@ -225,7 +250,7 @@ impl Job {
             Op::Broadcast { root } => self.place(group, root),
             _ => 0,
         };
-        let hosts = &self.groups[group.index()].hosts;
+        let hosts = &self.groups[group.index()].nodes;
         let member = Member { me: me as usize, hosts, cut: self.config.cut };
         member.moves(self.algorithm(instance), op, root as usize, bytes)
     }

@@ -18,6 +18,7 @@ mod model;
 mod placement;
 mod player;
 pub mod readers;
+mod slow;
 mod volume;
 
 pub use critical::{Because, Critical, Piece, Span, Spans};
@@ -29,4 +30,5 @@ pub use job::{Choice, Config, Job, JobError, ScaleUp, Straggler};
 pub use model::{Model, ModelError, Repeated};
 pub use placement::{Placement, PlacementError, RANKS_PER_HOST_MAX};
 pub use player::{Player, Wait, What};
+pub use slow::Slowdown;
 pub use volume::Volume;

@@ -34,6 +34,8 @@ pub struct Placement {
     ranks: Vec<Vec<Rank>>,
     /// By rank: the place of its host above, and its own place there.
     seats: Vec<(u32, u8)>,
+    /// How many consecutive hosts are the NICs of one node.
+    nics: u32,
 }
 
 impl Placement {
@@ -69,7 +71,7 @@ impl Placement {
     }
 
     fn of(ranks: u32, hosts: &[HostId], place: impl Fn(u32) -> u32) -> Self {
-        let mut all = Self { hosts: Vec::new(), ranks: Vec::new(), seats: Vec::new() };
+        let mut all = Self { hosts: Vec::new(), ranks: Vec::new(), seats: Vec::new(), nics: 1 };
         for rank in 0..ranks {
             let host = place(rank);
             while all.hosts.len() <= host as usize {
@@ -81,6 +83,25 @@ impl Placement {
             there.push(Rank(rank));
         }
         all
+    }
+
+    /// The same placement where each `nics` hosts after each other, at least 1, are the NICs of one
+    /// node, whose ranks meet in one scale-up domain.
+    #[must_use]
+    pub fn with_nics(self, nics: u32) -> Self {
+        Self { nics: nics.max(1), ..self }
+    }
+
+    /// How many hosts are one node.
+    #[must_use]
+    pub fn nics(&self) -> u32 {
+        self.nics
+    }
+
+    /// The node of host number `host` of [`Placement::hosts`].
+    #[must_use]
+    pub fn node(&self, host: u32) -> u32 {
+        host / self.nics
     }
 
     /// The hosts that have ranks.

@@ -1,11 +1,11 @@
 //! [`Player`]: plays the ranks of one host.
 //!
-//! A task begins when those that it waits for have begun or ended. Ranks of one host exchange over
-//! the scale-up domain, which is modelled here: each rank has a port of a switch, whose two
-//! directions each carry one message after the other. All else goes through the transport.
+//! A task begins when those that it waits for have begun or ended. Ranks of one node exchange over
+//! its scale-up domain (`scale_up`). All else goes through the transport.
 
 mod rank;
 mod running;
+mod scale_up;
 pub(crate) mod token;
 
 use std::cmp::Reverse;
@@ -18,9 +18,10 @@ use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 
 use crate::graph::{InstanceId, Kind, Rank};
-use crate::job::{Job, ScaleUp};
+use crate::job::Job;
 use rank::RankState;
 use running::Running;
+use scale_up::{Beside, Source};
 use token::Token;
 
 const AGENDA: TimerId = TimerId(0);
@@ -126,9 +127,9 @@ enum Due {
     /// A compute task ends.
     Computed { seat: u8, task: u32 },
     /// A message within this host begins to arrive at the port of its receiver, which takes `time`.
-    AtPort { sent: Sent, to: u8, token: u64, time: Dur },
-    /// A message within this host is there.
-    Arrived { sent: Sent, token: u64 },
+    AtPort { from: Source, to: u8, token: u64, time: Dur },
+    /// A message within this node is there.
+    Arrived { from: Source, token: u64 },
 }
 
 /// The application of one host of a job. Made by [`Job::players`].
@@ -140,6 +141,7 @@ pub struct Player {
     ranks: Vec<RankState>,
     /// Messages in the network.
     sent: HashMap<MsgId, Sent, FxBuildHasher>,
+    beside: Beside,
     agenda: BinaryHeap<Reverse<(Time, u64)>>,
     due: HashMap<u64, Due, FxBuildHasher>,
     scheduled: u64,
@@ -156,6 +158,7 @@ impl Player {
             host,
             ranks,
             sent: HashMap::default(),
+            beside: Beside::default(),
             agenda: BinaryHeap::new(),
             due: HashMap::default(),
             scheduled: 0,
@@ -231,7 +234,8 @@ impl Player {
         let is_slow = straggler.share > 0.0 && cx.draw.unit(STRAGGLES, draw) < straggler.share;
         let excess =
             if is_slow { Dur((dur.0 as f64 * straggler.excess) as u64) } else { Dur::ZERO };
-        self.schedule(cx.now + dur + excess, Due::Computed { seat, task });
+        let done = rank.done_at(cx.now, dur + excess);
+        self.schedule(done, Due::Computed { seat, task });
     }
 
     fn computed(&mut self, cx: &mut AppCx<'_>, seat: u8, task: u32) {
@@ -306,15 +310,10 @@ impl Player {
         token: Token,
     ) {
         self.ranks[usize::from(sent.seat)].count(&self.job, sent.owner, bytes);
-        let (host, seat) = self.job.placement().seat(to);
+        let host = self.job.placement().seat(to).0;
         let token = token.encode();
-        if host == self.host {
-            let ScaleUp { rate, latency } = self.job.config().scale_up;
-            let (out, time) =
-                (&mut self.ranks[usize::from(sent.seat)].egress_free, rate.serialise(bytes));
-            let begins = cx.now.max(*out);
-            *out = begins + time;
-            self.schedule(begins + latency, Due::AtPort { sent, to: seat, token, time });
+        if self.job.placement().node(host) == self.job.placement().node(self.host) {
+            self.send_beside(cx, sent, (to, bytes), token);
             return;
         }
         let config = self.job.config();
@@ -329,7 +328,7 @@ impl Player {
         self.sent.insert(id, sent);
     }
 
-    /// A message of a rank is for one of this host, and here.
+    /// A message of a rank of host `from` is for one of this host, and here.
     fn arrived(&mut self, cx: &mut AppCx<'_>, from: HostId, token: u64) {
         match Token::decode(token) {
             Token::Recv { to, index } => {
@@ -350,6 +349,7 @@ impl Player {
                     rank.keep_early(instance, from, nth);
                 }
             }
+            Token::Ack { .. } => {}
         }
     }
 
@@ -419,7 +419,8 @@ impl App for Player {
                     self.ranks[usize::from(sent.seat)].lose(&self.job, sent.owner);
                 }
             }
-            AppEvent::Failed(..) | AppEvent::Signal { .. } => {}
+            AppEvent::Signal { from, token, .. } => self.signalled(cx, from, token),
+            AppEvent::Failed(..) => {}
         }
         self.go_on(cx);
     }
@@ -432,16 +433,10 @@ impl App for Player {
             match self.due.remove(&number) {
                 Some(Due::Start) => self.start(),
                 Some(Due::Computed { seat, task }) => self.computed(cx, seat, task),
-                Some(Due::AtPort { sent, to, token, time }) => {
-                    let into = &mut self.ranks[usize::from(to)].ingress_free;
-                    *into = cx.now.max(*into) + time;
-                    let at = *into;
-                    self.schedule(at, Due::Arrived { sent, token });
+                Some(Due::AtPort { from, to, token, time }) => {
+                    self.at_port(cx, from, to, token, time);
                 }
-                Some(Due::Arrived { sent, token }) => {
-                    self.arrived(cx, cx.me, token);
-                    self.acked(cx, sent);
-                }
+                Some(Due::Arrived { from, token }) => self.arrived_beside(cx, from, token),
                 None => {}
             }
         }
@@ -462,7 +457,12 @@ impl App for Player {
     /// Also while a message is not acknowledged: tasks that wait for that submit others, though
     /// all messages are delivered.
     fn more_to_come(&self) -> bool {
-        !self.agenda.is_empty() || !self.sent.is_empty()
+        !self.agenda.is_empty() || !self.sent.is_empty() || !self.beside.is_idle()
+    }
+
+    fn signal_delay(&self) -> Option<Dur> {
+        let several = self.job.placement().nics() > 1;
+        several.then_some(self.job.config().scale_up.latency)
     }
 }
 

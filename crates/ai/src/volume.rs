@@ -55,7 +55,8 @@ impl Job {
         all.into_iter().map(named).collect()
     }
 
-    /// How long it takes at least: the stream that works longest, or the longest chain of work.
+    /// How long it takes at least: the stream that works longest, or the longest chain of work, on
+    /// the slowest GPU.
     #[must_use]
     pub fn longest_work(&self) -> Dur {
         let of_rank = |rank| {
@@ -68,7 +69,8 @@ impl Job {
             streams.into_values().max().unwrap_or_default()
         };
         let ranks = (0..self.graph().ranks()).map(Rank);
-        ranks.map(of_rank).max().unwrap_or_default().max(self.graph().longest_chain())
+        let longest = ranks.map(of_rank).max().unwrap_or_default();
+        self.slowest(longest.max(self.graph().longest_chain()))
     }
 
     /// About how much memory it takes while it is played, and with its results, bytes: tasks, how
@@ -102,7 +104,7 @@ impl Job {
     }
 
     /// How long a collective takes on an idle network once all its ranks have begun it, if a closed
-    /// form says so (specs/ai-jobs.md#3): on hosts of their own, and not cut. `message` says how
+    /// form says so (specs/ai-jobs.md#3): on nodes of their own, and not cut. `message` says how
     /// long a message takes alone.
     #[must_use]
     pub fn ideal(
@@ -119,7 +121,7 @@ impl Job {
         let (count, bytes) = (hosts.len(), instance.bytes);
         let cut = self.config().cut;
         let is_whole = cut.channels == 1 && cut.chunk >= bytes;
-        if count < 2 || !is_whole || !self.has_own_hosts(instance.group) {
+        if count < 2 || !is_whole || !self.has_own_nodes(instance.group) {
             return None;
         }
         let (n, part) = (count as u64, bytes.div_ceil(count as u64));
@@ -167,7 +169,7 @@ impl Job {
             for task in self.graph().tasks(rank).iter() {
                 if let Kind::Send { to, bytes, .. } = task.kind {
                     let pair = (self.placement().seat(rank).0, self.placement().seat(to).0);
-                    if pair.0 != pair.1 {
+                    if self.crosses(pair) {
                         all.entry(pair).or_default().add(bytes);
                     }
                 }
@@ -196,7 +198,7 @@ impl Job {
             let Ok(moves) = self.moves(instance, me) else { continue };
             for m in moves.as_slice().iter().filter(|m| m.act == Act::Send) {
                 let pair = (host(me), host(m.peer));
-                if pair.0 != pair.1 {
+                if self.crosses(pair) {
                     all.entry(pair).or_default().add(m.bytes);
                 }
             }
@@ -204,9 +206,14 @@ impl Job {
         all
     }
 
-    fn has_own_hosts(&self, group: GroupId) -> bool {
-        let (ranks, hosts) = self.shape(group);
-        ranks == hosts
+    /// Whether what goes from one host to another crosses the network.
+    fn crosses(&self, (from, to): (u32, u32)) -> bool {
+        self.placement().node(from) != self.placement().node(to)
+    }
+
+    fn has_own_nodes(&self, group: GroupId) -> bool {
+        let (ranks, nodes) = self.shape(group);
+        ranks == nodes
     }
 }
 

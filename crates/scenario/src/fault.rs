@@ -1,5 +1,7 @@
 //! The `[[fault]]` tables: links and switches that fail, flap, slow down or lose packets during the
-//! run, and the phases into which that divides it.
+//! run, GPUs that are slow (`gpu`), and the phases into which that divides it.
+
+mod gpu;
 
 use std::collections::BTreeMap;
 
@@ -10,8 +12,11 @@ use crate::diagnostic::{Checked, Diagnostic};
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::topology::{NAMED, RATE_MAX, RATE_MIN, links_of_switch, named_links};
+use crate::traffic::Traffic;
 use crate::transport::Transports;
 use crate::value::choices;
+
+pub(crate) use gpu::{Slows, read as read_slow};
 
 /// What the fault tables say.
 #[derive(Debug, Default)]
@@ -36,6 +41,7 @@ enum Action {
     Flap,
     Rate,
     Loss,
+    Slow,
 }
 
 choices!(Action,
@@ -43,7 +49,8 @@ choices!(Action,
     "up" => Action::Up,
     "flap" => Action::Flap,
     "rate" => Action::Rate,
-    "loss" => Action::Loss);
+    "loss" => Action::Loss,
+    "slow" => Action::Slow);
 
 /// What a table says.
 #[derive(Default)]
@@ -52,6 +59,7 @@ struct Written {
     action: Action,
     rate: Rate,
     probability: f64,
+    factor: f64,
     period: Dur,
     down_share: f64,
     until: Option<Time>,
@@ -70,6 +78,9 @@ keys! { FAULT: Written {
         "the link's rate meanwhile".written().only("`action = \"rate\"`");
     probability (probability when |w| w.action == Action::Loss): f64 [0.0..=1.0],
         "of each packet, to be lost".written().only("`action = \"loss\"`");
+    factor (factor when |w| w.action == Action::Slow): f64,
+        "how many times as long the work of GPUs takes".range("above 0, at most 10^6").written()
+            .only("`action = \"slow\"`");
 }}
 
 keys! { SPAN: Written {
@@ -90,24 +101,38 @@ keys! { SWITCH: String {
 
 /// For the reference.
 pub(crate) fn keys() -> Vec<Section> {
-    vec![
+    let of_links = [
         section("fault", FAULT, &[], None),
         section("fault.span", SPAN, &[], None),
         section("fault.switch", SWITCH, &[], None),
         section("topology.link.which", NAMED, &[], None),
-    ]
+    ];
+    of_links.into_iter().chain(gpu::keys()).collect()
 }
 
-/// Read all `[[fault]]`. News of them takes `reroute_after`.
+/// Whether some of `tables` are of links, of which news travels.
+pub(crate) fn are_of_links(tables: &[Reader<'_>]) -> bool {
+    tables.iter().any(|table| !gpu::is_of_gpus(table))
+}
+
+/// Read all `[[fault]]` but those of GPUs, which are `slows`. News of them takes `reroute_after`.
 pub(crate) fn read(
     tables: &mut [Reader<'_>],
-    topology: &Topology,
-    transports: &Transports,
+    (topology, transports): (&Topology, &Transports),
+    (traffic, slows): (&Traffic, &Slows),
     reroute_after: Dur,
 ) -> Checked<Script> {
     let mut script = Script::default();
-    for table in tables {
+    slows.check(tables, traffic)?;
+    for (number, table) in tables.iter_mut().enumerate() {
+        if let Some([(begin, begins), (end, ends)]) = slows.changes(number) {
+            script.begins.push(begin);
+            script.change(begin, &begins);
+            script.change(end, &ends);
+            continue;
+        }
         let mut written = Written::default();
+        gpu::without(table);
         let (target, links) = target(table, topology)?;
         table.all_keys(FAULT, &mut written)?;
         script.begins.push(written.at);
@@ -178,18 +203,24 @@ fn spans(table: &mut Reader<'_>, written: &mut Written) -> Checked<Vec<Span>> {
     }
     written.announce = matches!(action, Action::Down | Action::Flap);
     table.keys(SPAN, written, None)?;
-    if written.until.is_some_and(|until| until <= at) {
-        let error = table.error("until", "the fault is over before it begins", "too early");
-        return Err(error.hint(format!("after \"{at}\"")));
-    }
+    check_until(table, at, written.until)?;
     let action = match action {
         Action::Flap => return flap(table, written),
         Action::Rate => FaultAction::Rate(written.rate),
         Action::Loss => FaultAction::Loss(written.probability),
-        Action::Down | Action::Up => FaultAction::Down,
+        Action::Down | Action::Up | Action::Slow => FaultAction::Down,
     };
     let until = written.until.unwrap_or(Time::NEVER);
     Ok(vec![Span { from: at, until, action, announced: written.announce }])
+}
+
+/// Check that a fault that begins at `at` is not over by then.
+fn check_until(table: &Reader<'_>, at: Time, until: Option<Time>) -> Checked<()> {
+    if until.is_none_or(|until| until > at) {
+        return Ok(());
+    }
+    let message = "the fault is over before it begins";
+    table.fail("until", message, "too early", format!("after \"{at}\""))
 }
 
 /// Down at the beginning of each period.

@@ -24,7 +24,7 @@ use crate::trace::{Trace, Traced, Tracer};
 
 /// Version of the engine: results of equal versions have equal digests. 10: the
 /// timeout of Ultra Ethernet doubles once for a flight that is lost, and REQ asks for what is new.
-pub const ENGINE_VERSION: u32 = 10;
+pub const ENGINE_VERSION: u32 = 11;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

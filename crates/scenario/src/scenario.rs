@@ -247,7 +247,7 @@ fn read(
     let About { name, seed } = about;
     let mut tables = Tables::of(&mut root)?;
 
-    let faults = root.has("fault");
+    let faults = fault::are_of_links(&tables.fault);
     let (mode, reroute_after, mut topology, mut transports) =
         routed(&mut tables, faults, dir, custom)?;
     let hosts = topology.hosts();
@@ -259,13 +259,16 @@ fn read(
         Some(table) => Some(buffer::read(table, &queue, transports.mtu())?),
         None => None,
     };
-    let traffic = traffic::read(&mut tables.traffic, files, seed, &mut topology, &transports)?;
+    let slows = fault::read_slow(&mut tables.fault, &topology)?;
+    let around = (&transports, &slows);
+    let traffic = traffic::read(&mut tables.traffic, files, seed, &mut topology, around)?;
     let acknowledges = transports.acknowledges().is_some();
     let demand = Demand::of(&traffic, &transports, &topology);
     let needed = demand.time_needed(&topology);
     let sharing = level::read(&mut tables.engine, &tables.transport, &transports)?;
     let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges, needed)?;
-    let script = fault::read(&mut tables.fault, &topology, &transports, reroute_after)?;
+    let (fabric, of_gpus) = ((&topology, &transports), (&traffic, &slows));
+    let script = fault::read(&mut tables.fault, fabric, of_gpus, reroute_after)?;
     let mut of_switches = tables.queue.tables("switch")?;
     let mut queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;

@@ -26,6 +26,7 @@ use workload::{
 
 use crate::check::demand::Demand;
 use crate::diagnostic::Checked;
+use crate::fault::Slows;
 use crate::key::{Key, Section, keys, section};
 use crate::mux::{self, Mux};
 use crate::reader::Reader;
@@ -124,6 +125,8 @@ pub(crate) struct Context<'a, 'd> {
     /// The tables before this one, and what they are called.
     before: &'a [Part],
     names: &'a [Option<String>],
+    /// GPUs that are slow for some time.
+    slows: &'a Slows,
 }
 
 /// Some keys, with what the reference calls them.
@@ -387,7 +390,7 @@ pub(crate) fn read(
     (dir, on_reading): (&Path, OnReading<'_>),
     seed: u64,
     topology: &mut Topology,
-    transports: &Transports,
+    (transports, slows): (&Transports, &Slows),
 ) -> Checked<Traffic> {
     let mut traffic = Traffic { tables: Vec::new(), names: Vec::new(), hosts: topology.hosts() };
     for (index, table) in tables.iter_mut().enumerate() {
@@ -406,7 +409,8 @@ pub(crate) fn read(
         let draw = Draw::new(seed, Purpose::new("scenario: traffic"), index as u64);
         let Traffic { tables: before, names, .. } = &traffic;
         let topology = &mut *topology;
-        let mut cx = Context { table, written, dir, on_reading, draw, topology, before, names };
+        let mut cx =
+            Context { table, written, dir, on_reading, draw, topology, before, names, slows };
         let mut part = part(&mut cx)?;
         let Context { table, written, .. } = cx;
         let (place, transport) = transports.named(table, &written.transport)?;

@@ -212,6 +212,8 @@ pub(crate) struct Transport {
     pub(crate) samples_rtt: bool,
     /// Whether its connections keep to `Msg::window`.
     pub(crate) caps_windows: bool,
+    /// Whether a message waits until the one before it on its connection is acknowledged.
+    pub(crate) pauses: bool,
     /// The longest life of a packet with which it delivers nothing twice; `None` if that does not
     /// matter.
     pub(crate) life_max: Option<Dur>,
@@ -272,6 +274,7 @@ impl Transport {
             uses_deadlines: false,
             samples_rtt: false,
             caps_windows: false,
+            pauses: false,
             life_max: None,
             acknowledges: None,
             spacing: None,

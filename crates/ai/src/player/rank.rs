@@ -11,6 +11,7 @@ use super::running::Running;
 use super::{Owner, Wait, What};
 use crate::graph::{InstanceId, Kind, Rank};
 use crate::job::Job;
+use crate::slow::{self, Slowdown};
 
 /// Bits of a task's state.
 const STARTED: u8 = 1;
@@ -41,6 +42,8 @@ pub(super) struct RankState {
     working: u32,
     since: Time,
     worked: Dur,
+    /// What makes its work take longer.
+    slowdowns: Vec<Slowdown>,
     /// The first message that its transport gave up: of which task, and to whom.
     lost: Option<(u32, Rank)>,
     /// When the two directions of its port of the scale-up domain are free.
@@ -94,6 +97,7 @@ impl RankState {
             working: 0,
             since: Time::ZERO,
             worked: Dur::ZERO,
+            slowdowns: job.slowdowns_of(rank),
             lost: None,
             egress_free: Time::ZERO,
             ingress_free: Time::ZERO,
@@ -209,6 +213,11 @@ impl RankState {
             self.streams.remove(&stream);
         }
         next
+    }
+
+    /// When `work` that begins now is done.
+    pub(super) fn done_at(&self, now: Time, work: Dur) -> Time {
+        slow::end_of(&self.slowdowns, now, work)
     }
 
     /// One more stream is at work.

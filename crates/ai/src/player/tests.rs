@@ -78,6 +78,11 @@ impl Net {
                 }
                 AppEffect::Submit { msg, token, .. } => self.submit(host, msg, token),
                 AppEffect::Job(report) => self.reports.push(report),
+                AppEffect::Signal { to, token, after, tag } => {
+                    assert!(Some(after) >= self.players[host].signal_delay());
+                    let signal = AppEvent::Signal { from: me, tag, token };
+                    self.at(now + after, to.index(), Happening::Event(signal));
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -149,9 +154,14 @@ const CONFIG: Config = Config {
 };
 
 fn placed(job: Builder, per_host: u32, config: Config) -> Net {
+    Net::new(of_nodes(job, (per_host, 1), config))
+}
+
+/// With `per_host` ranks on each of the `nics` hosts of a node.
+fn of_nodes(job: Builder, (per_host, nics): (u32, u32), config: Config) -> Job {
     let hosts: Vec<HostId> = (0..64).map(HostId).collect();
-    let placement = Placement::packed(job.ranks(), &hosts, per_host).unwrap();
-    Net::new(Job::new(job.finish().unwrap(), placement, config).unwrap())
+    let placement = Placement::packed(job.ranks(), &hosts, per_host).unwrap().with_nics(nics);
+    Job::new(job.finish().unwrap(), placement, config).unwrap()
 }
 
 /// A job of one collective.
@@ -244,6 +254,60 @@ fn ranks_of_a_host_use_the_scale_up_domain() {
     assert!(levels > up && levels <= up + across, "{levels} {up} {across}");
     // At least what the link has to carry.
     assert!(levels >= up + RATE.serialise(bytes * 6 / 4), "{levels}");
+}
+
+/// Hosts that are NICs of one node: what stays within it crosses its switch, and what leaves it has
+/// a link for each rank.
+#[test]
+fn ranks_of_a_node_with_several_nics_use_the_scale_up_domain() {
+    let bytes = 8_000_000;
+    let time = |ranks, op, algorithm| {
+        let config = Config { choice: Choice::Fixed(algorithm), ..CONFIG };
+        let mut net = Net::new(of_nodes(alone(ranks, op, bytes), (1, 4), config));
+        net.run();
+        let done = net.of(What::Collective { id: InstanceId(0), task: 0 });
+        assert_eq!(done.len(), ranks as usize);
+        done.iter().map(|report| report.end).max().unwrap().since(Time::ZERO)
+    };
+    let inside = NVLINK.serialise(bytes / 4) + HOP;
+    assert_eq!(time(4, Op::AllReduce, Algorithm::Ring), inside * 6);
+    let levels = time(16, Op::AllReduce, Algorithm::Hierarchical);
+    assert_eq!(levels, inside * 6 + hops(6, bytes / 16));
+    // A rank sends over its link to the four of the other node, all of a node in the same order:
+    // the last of these gets its first message after three others, and then four at once.
+    let exchange = time(8, Op::AllToAll, Algorithm::Direct);
+    assert_eq!(exchange, RATE.serialise(bytes / 8) * 7 + LATENCY);
+
+    // Single messages, and their acknowledgements.
+    let mut net = Net::new(of_nodes(pipeline(1), (1, 2), CONFIG));
+    net.run();
+    let ends: Vec<Time> = net.of(What::Step).iter().map(|report| report.end).collect();
+    let there = Time::ZERO + Dur::from_us(10) + NVLINK.serialise(50_000) + HOP;
+    assert_eq!(ends, [there + HOP, there + Dur::from_us(3)]);
+}
+
+#[test]
+fn a_slow_gpu_computes_longer_from_its_time_on() {
+    let job = of_nodes(pipeline(2), (1, 1), CONFIG);
+    let slow = |rank, from, until, millionths| crate::Slowdown {
+        rank: Rank(rank),
+        from: Time::ZERO + Dur::from_us(from),
+        until: Time::ZERO + Dur::from_us(until),
+        millionths,
+    };
+    // Rank 0 has done 6 of its first 10 us; the other 4 take 12.
+    let mut net = Net::new(job.with_slowdowns(vec![slow(0, 6, 18, 3_000_000)]));
+    net.run();
+    let computed = |rank: u32, step: u32| {
+        let is = |r: &&Report| r.work.is_some_and(|w| (w.rank, w.step) == (rank, step));
+        net.of(What::Step).iter().find(is).unwrap().work.unwrap().computed
+    };
+    let us = Dur::from_us;
+    assert_eq!([computed(0, 0), computed(0, 1)], [us(18), us(10)]);
+    assert_eq!([computed(1, 0), computed(1, 1)], [us(7), us(7)]);
+    let longest = |slowdowns| of_nodes(pipeline(2), (1, 1), CONFIG).with_slowdowns(slowdowns);
+    assert_eq!(longest(vec![]).longest_work(), us(23), "two steps of 10 us, and 3 at the end");
+    assert_eq!(longest(vec![slow(1, 0, 99, 2_000_000)]).longest_work(), us(46));
 }
 
 #[test]
@@ -405,7 +469,7 @@ proptest! {
     #[test]
     fn drawn_jobs_end(
         ranks in 2_u32..9,
-        per_host in 1_u32..4,
+        (per_host, nics) in (1_u32..4, 1_u32..4),
         algorithm in algorithm(),
         (channels, chunk, in_flight) in (1_u32..4, 500_u64..5_000, 1_u32..4),
         ops in prop::collection::vec((0_usize..6, 0_u64..20_000, any::<bool>()), 1..8),
@@ -426,7 +490,7 @@ proptest! {
         }
         let cut = Cut { channels, chunk, in_flight };
         let config = Config { choice: Choice::Fixed(algorithm), cut, ..CONFIG };
-        let mut net = placed(job, per_host, config);
+        let mut net = Net::new(of_nodes(job, (per_host, nics), config));
         net.run();
         prop_assert!(net.reports.iter().all(|report| report.completed), "{:?}", net.reports);
         prop_assert_eq!(net.reports.len(), ops.len() * ranks as usize * 2);

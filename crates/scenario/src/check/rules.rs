@@ -34,6 +34,7 @@ const RULES: &[Rule] = &[
     overload,
     rate_above_the_link,
     small_first_window,
+    pauses_between_messages,
     timers_too_short,
     deadlines_wanted,
     rtt_of_nothing,
@@ -237,6 +238,24 @@ fn starts_after_the_end(view: &View<'_>) -> Vec<Diagnostic> {
     all.filter_map(warn).collect()
 }
 
+/// Jobs on connections that are kept, by a transport that lets each message wait for the one
+/// before.
+fn pauses_between_messages(view: &View<'_>) -> Vec<Diagnostic> {
+    let transports: Vec<&Transport> = view.transports.iter().collect();
+    let pauses = |part: &Part| {
+        let kept = part.job.as_ref().is_some_and(|job| job.config().channel != 0);
+        kept && transports.get(usize::from(part.transport)).is_some_and(|it| it.pauses)
+    };
+    let tables = view.tables.traffic.iter().zip(&view.traffic.tables);
+    let warn = |(table, _): (&Reader<'_>, &Part)| {
+        let message = "with this transport each message between two hosts waits until the one \
+                       before it is acknowledged";
+        let hint = "`connections = \"fresh\"`: collectives need no order of messages";
+        at(table, &["connections"], message, "a round trip for each message").hint(hint)
+    };
+    tables.filter(|(_, part)| pauses(part)).map(warn).collect()
+}
+
 /// Faults that begin when the run is over.
 fn fault_after_the_end(view: &View<'_>) -> Vec<Diagnostic> {
     let limit = view.measure.limit;
@@ -255,10 +274,10 @@ fn reroute_without_fault(view: &View<'_>) -> Vec<Diagnostic> {
     let table = &view.tables.routing;
     // A manifest has every default.
     let is_default = || table.place("reroute_after").source.name.ends_with(RESOLVED);
-    if !view.script.begins.is_empty() || !table.has("reroute_after") || is_default() {
+    if !view.script.faults.is_empty() || !table.has("reroute_after") || is_default() {
         return Vec::new();
     }
-    let message = "`reroute_after` has no effect: there is no [[fault]]";
+    let message = "`reroute_after` has no effect: there is no [[fault]] of a link";
     vec![at(table, &["reroute_after"], message, "no effect").hint("leave it out")]
 }
 

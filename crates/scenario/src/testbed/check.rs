@@ -57,6 +57,10 @@ pub(super) fn scenario(scenario: &Scenario) -> Checked<()> {
             let error = at.error(what, "only in the simulator");
             return Err(error.hint("messages of 1 GiB at most, none without an end"));
         }
+        if part.job.as_ref().is_some_and(|job| job.placement().nics() > 1) {
+            let what = "real hosts have no scale-up switch between them";
+            return Err(at.error(what, "only in the simulator").hint("leave `nics` out"));
+        }
     }
     Ok(())
 }

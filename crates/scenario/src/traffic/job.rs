@@ -1,5 +1,6 @@
 //! `kind = "job"`: a training job, whose ranks compute, send and wait for each other.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +24,9 @@ use crate::value::choices;
 /// The highest rate of a scale-up port: as that of links.
 const FASTEST: Rate = Rate(100_000_000_000_000);
 
+/// The most NICs of a node: as many as it may have ranks.
+const NICS_MAX: u32 = 256;
+
 /// The longest work of a job, 11 days: results count picoseconds in 63 bits, which are 106.
 const WORK_MAX: Dur = Dur::from_ms(1_000_000_000);
 
@@ -35,6 +39,8 @@ pub(super) struct Keys {
     hosts: HostSet,
     ranks: Option<u32>,
     per_host: u32,
+    nics: Option<u32>,
+    wiring: Wiring,
     seating: Seating,
     collective: Option<Collective>,
     file: Option<PathBuf>,
@@ -66,6 +72,14 @@ pub(super) struct Keys {
 keys! { "traffic.job" JOB: Written {
     hosts (job.hosts): HostSet, "the hosts that ranks may be placed on, in this order".default("");
     ranks_per_host (job.per_host): u32 [1..=256], "how many ranks (GPUs) a host has".written();
+    nics (maybe job.nics): u32 [1..=NICS_MAX],
+        "how many hosts of the fabric are the NICs of one node. A rank uses the NIC that it is on; \
+         ranks of one node exchange by its scale-up switch (docs/jobs.md#nodes-with-several-nics)"
+            .range("1 to 256").default("`1`");
+    nic_wiring (job.wiring when |w| w.job.nics() > 1): Wiring,
+        "`rail`: the NICs of a node hang at as many leaves, NIC r at leaf r of each group of \
+         `nics` leaves. `leaf`: they are consecutive hosts of one leaf"
+            .written().only("`nics` above 1");
     placement (job.seating): Seating,
         "`packed`: ranks fill one host after the other. `spread`: each goes to the next host"
             .written();
@@ -137,11 +151,11 @@ keys! { "traffic.job" JOB: Written {
     in_flight (maybe job.in_flight): u32 [1..=1 << 20],
         "the most messages of a collective that a channel has unacknowledged at one rank (NCCL: 8)"
             .range("at least 1").default("no limit");
-    scale_up_rate (job.scale_up_rate when |w| w.job.per_host > 1): Rate [Rate(1)..=FASTEST],
-        "the ranks of a host exchange over a switch of their own (NVLink): the rate of a rank's \
+    scale_up_rate (job.scale_up_rate when |w| w.job.has_scale_up()): Rate [Rate(1)..=FASTEST],
+        "the ranks of a node exchange over a switch of their own (NVLink): the rate of a rank's \
          port, each way".written().only(SEVERAL);
-    scale_up_latency (job.scale_up_latency when |w| w.job.per_host > 1): Dur [Dur::ZERO..=LONGEST],
-        "from one port of that switch to another".written().only(SEVERAL);
+    scale_up_latency (job.scale_up_latency when |w| w.job.has_scale_up()): Dur [Dur::ZERO..=LONGEST],
+        "from one port of that switch to another; not 0 with several `nics`".written().only(SEVERAL);
     straggler_share (job.straggler_share): f64 [0.0..=1.0],
         "the share of pieces of work that take longer, drawn for each".default("");
     straggler_excess (job.straggler_excess when |w| w.job.straggler_share > 0.0): f64 [0.0..=1e6],
@@ -150,7 +164,7 @@ keys! { "traffic.job" JOB: Written {
 }}
 
 const MODEL: &str = "`data_parallel`";
-const SEVERAL: &str = "`ranks_per_host` above 1";
+const SEVERAL: &str = "`ranks_per_host` or `nics` above 1";
 
 /// Where ranks go.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -161,6 +175,16 @@ enum Seating {
 }
 
 choices!(Seating, "packed" => Seating::Packed, "spread" => Seating::Spread);
+
+/// Which hosts are one node.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Wiring {
+    #[default]
+    Rail,
+    Leaf,
+}
+
+choices!(Wiring, "rail" => Wiring::Rail, "leaf" => Wiring::Leaf);
 
 /// The collective of each step.
 #[derive(Clone, Copy, PartialEq)]
@@ -219,6 +243,14 @@ impl Keys {
         self.collective.is_some_and(|collective| collective != Collective::Barrier)
     }
 
+    fn has_scale_up(&self) -> bool {
+        self.per_host > 1 || self.nics() > 1
+    }
+
+    fn nics(&self) -> u32 {
+        self.nics.unwrap_or(1)
+    }
+
     fn is_model(&self) -> bool {
         self.data.is_some()
     }
@@ -239,10 +271,12 @@ impl Keys {
 /// `kind = "job"`.
 pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let hosts = cx.members("hosts", &cx.written.job.hosts)?;
+    let hosts = nodes(cx, hosts)?;
     let (graph, algorithm) = graph(cx, &hosts)?;
     let placement = placement(cx, graph.ranks(), &hosts)?;
     let choice = choice(cx, algorithm, placement.hosts())?;
     let config = config(cx, choice, graph.len());
+    let slowdowns = cx.slows.of_job(cx.written.name.as_deref(), &placement);
     let job = Job::new(graph, placement, config).map_err(|why| {
         let (key, hint) = match &why {
             JobError::Unsuited { why: Unsuited::TooManyChunks { .. }, .. } => {
@@ -255,6 +289,7 @@ pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
         };
         cx.table.error(key, why.to_string(), "it does not suit this job").hint(hint)
     })?;
+    let job = job.with_slowdowns(slowdowns);
     if job.longest_work() > WORK_MAX {
         let key = cx.table.likeliest(&["file", "collective", "data_parallel"]);
         let message = format!("its work takes {} on a network without delay", job.longest_work());
@@ -346,6 +381,7 @@ fn placement(cx: &Context<'_, '_>, ranks: u32, hosts: &[HostId]) -> Checked<Plac
         Seating::Packed => Placement::packed(ranks, hosts, keys.per_host),
         Seating::Spread => Placement::spread(ranks, hosts, keys.per_host),
     };
+    let placed = placed.map(|placed| placed.with_nics(keys.nics()));
     placed.map_err(|why| {
         let key = match why {
             PlacementError::TooFewHosts { .. } => cx.table.likeliest(&["ranks", "data_parallel"]),
@@ -356,9 +392,58 @@ fn placement(cx: &Context<'_, '_>, ranks: u32, hosts: &[HostId]) -> Checked<Plac
     })
 }
 
+/// `hosts` in the order of nodes, the NICs of each after each other.
+fn nodes(cx: &Context<'_, '_>, hosts: Vec<HostId>) -> Checked<Vec<HostId>> {
+    let (nics, wiring) = (cx.written.job.nics() as usize, cx.written.job.wiring);
+    if nics == 1 {
+        return Ok(hosts);
+    }
+    if cx.written.job.scale_up_latency == Dur::ZERO {
+        let message = "NICs of one node are hosts of their own, which nothing reaches at once";
+        return cx.table.fail("scale_up_latency", message, "no delay", "above 0");
+    }
+    let refuse = |message: String, hint: String| {
+        Err(cx.table.error("nics", message, "these nodes cannot be").hint(hint))
+    };
+    if !hosts.len().is_multiple_of(nics) {
+        let message = format!("{} hosts are no whole number of nodes of {nics}", hosts.len());
+        return refuse(message, "another number of `hosts` or `nics`".to_owned());
+    }
+    if wiring == Wiring::Leaf {
+        let leaf = |host: &HostId| cx.topology.rack(*host);
+        let split = hosts.chunks(nics).find(|node| node.iter().any(|h| leaf(h) != leaf(&node[0])));
+        return match split {
+            None => Ok(hosts),
+            Some(node) => {
+                let (first, last) = (node[0], node[nics - 1]);
+                let message = format!("{first} to {last}, of one node, hang at several leaves");
+                refuse(message, "as many hosts at each leaf as whole nodes have".to_owned())
+            }
+        };
+    }
+    let mut leaves: BTreeMap<u32, Vec<HostId>> = BTreeMap::new();
+    hosts.iter().for_each(|&host| leaves.entry(cx.topology.rack(host)).or_default().push(host));
+    let leaves: Vec<Vec<HostId>> = leaves.into_values().collect();
+    let uneven = leaves.iter().find(|hosts| hosts.len() != leaves[0].len());
+    if !leaves.len().is_multiple_of(nics) || uneven.is_some() {
+        let message = match uneven {
+            Some(other) => {
+                format!("leaves have {} and {} hosts of this job", leaves[0].len(), other.len())
+            }
+            None => format!("{} leaves are no whole number of groups of {nics}", leaves.len()),
+        };
+        return refuse(message, "a leaf for each rail, with as many hosts each".to_owned());
+    }
+    let node = |group: &[Vec<HostId>], n: usize| group.iter().map(move |leaf| leaf[n]).collect();
+    let groups = leaves.chunks(nics);
+    let all = groups.flat_map(|group| (0..group[0].len()).map(move |n| node(group, n)));
+    Ok(all.collect::<Vec<Vec<HostId>>>().concat())
+}
+
 /// The algorithm of collectives; `of_trace` is that of a trace.
 fn choice(cx: &Context<'_, '_>, of_trace: Option<Algorithm>, hosts: &[HostId]) -> Checked<Choice> {
     let rate = hosts.iter().map(|&host| cx.topology.receive_rate(host)).min();
+    let rate = rate.map(|rate| Rate(rate.0.saturating_mul(cx.written.job.nics().into())));
     match (cx.written.job.algorithm, of_trace) {
         (Chosen::Nccl, _) => Ok(Choice::Nccl(rate.unwrap_or(Rate(1)))),
         (Chosen::Fixed(algorithm), _) | (Chosen::Trace, Some(algorithm)) => {
@@ -383,7 +468,7 @@ fn config(cx: &Context<'_, '_>, choice: Choice, tasks: u64) -> Config {
             in_flight: keys.in_flight.unwrap_or(u32::MAX),
         },
         scale_up: ScaleUp {
-            rate: if keys.per_host > 1 { keys.scale_up_rate } else { FASTEST },
+            rate: if keys.has_scale_up() { keys.scale_up_rate } else { FASTEST },
             latency: keys.scale_up_latency,
         },
         straggler: Straggler { share: keys.straggler_share, excess: keys.straggler_excess },

@@ -112,6 +112,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     table.complete(&["paper"])?;
     config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
+        pauses: true,
         mtu: (config.payload + config.header).max(config.control),
         classes: (0..config.priorities).map(|level| config.class(level)).collect(),
         first_window: u64::from(config.rtt_bytes),

@@ -49,6 +49,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     let config = begun.read(table, KEYS)?;
     config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
+        pauses: true,
         mtu: (config.payload + config.header).max(config.control),
         classes: vec![config.class],
         first_window: u64::from(config.initial_window) * u64::from(config.payload),

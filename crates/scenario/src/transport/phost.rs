@@ -56,6 +56,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     let config = begun.read(table, KEYS)?;
     config.check().map_err(|why| refused(table, &why.to_string(), why.fields()))?;
     Ok(Transport {
+        pauses: true,
         mtu: (config.payload + config.header).max(config.control),
         classes: vec![config.classes.control, config.classes.short, config.classes.long],
         // It has so many packets in flight, from the first round trip or the second on.

@@ -94,6 +94,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     let mtu = u64::from(config.mtu());
     let first = config.initial_window.map_or(most, |bytes| bytes.0).clamp(mtu, most);
     Ok(Transport {
+        pauses: true,
         mtu: config.mtu().max(config.control_size),
         classes: vec![config.class],
         first_window: first / mtu * u64::from(config.payload),

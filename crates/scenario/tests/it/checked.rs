@@ -103,6 +103,25 @@ fn trimming_and_priorities() {
 }
 
 #[test]
+fn jobs_on_kept_connections() {
+    let says = "each message between two hosts waits until the one before it is acknowledged";
+    let classes: Vec<String> = (0..8)
+        .map(|class| format!("{{ class = {class}, kind = \"drop-tail\", capacity = \"1MB\" }}"))
+        .collect();
+    let by_class = format!("{{ kind = \"priority\", class = [{}] }}", classes.join(", "));
+    let job = |connections| {
+        format!(
+            "{{ kind = \"job\", collective = \"all-reduce\", size = \"1MB\", steps = 1, \
+             ranks_per_host = 1, placement = \"packed\", algorithm = \"ring\", connections = \
+             \"{connections}\" }}"
+        )
+    };
+    let [bad, good] = ["persistent", "fresh"].map(|kept| warned(HOMA, &by_class, &job(kept), ""));
+    one_of(says, &bad, &good);
+    assert_eq!(warned(NDP, TRIMMING, &job("persistent"), ""), Vec::<String>::new());
+}
+
+#[test]
 fn lossless_classes() {
     let says = "no packet is of a lossless class";
     let rdma = DCQCN.replace("dcqcn", "none").replace("paper", "roce");

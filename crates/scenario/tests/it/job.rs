@@ -408,6 +408,172 @@ fn drawn_jobs_with_faults_deliver_each_byte_once() {
     }
 }
 
+/// Rank 5 computes 20 us instead of 10 from the second step on: all others wait for it, 10 us in
+/// each step.
+#[test]
+fn a_slow_gpu_holds_up_all_ranks() {
+    let slow = "fault=[{at='140us', action='slow', rank=5, factor=2}]";
+    let sets = ["traffic.0.compute=10us", "traffic.0.steps=3", slow];
+    let results = run(IDLE, &sets);
+    let well = run(IDLE, &sets[..2]);
+    let ends = |results: &Results| -> Vec<Time> {
+        let of = |step| results.steps.iter().filter(move |row| row.step == step);
+        (0..3).map(|step| of(step).map(|row| row.end).max().unwrap()).collect()
+    };
+    let (slow, well) = (ends(&results), ends(&well));
+    assert!(slow[0] == well[0] && well[0] > Time::ZERO + Dur::from_us(140), "{well:?}");
+    let late = slow[2].since(well[2]);
+    assert!(late > Dur::from_us(19) && late < Dur::from_us(22), "{late}");
+    for row in &results.steps {
+        let is_slow = row.rank == 5 && row.step > 0;
+        assert_eq!(row.computed, Dur::from_us(if is_slow { 20 } else { 10 }), "{row:?}");
+    }
+    let path: Vec<u32> = results.critical.iter().map(|row| row.rank).collect();
+    assert_eq!(path[2], 5, "whose work the second step waited for: {path:?}");
+    let said: Vec<&str> = results.summary.phases.iter().map(|phase| &*phase.what).collect();
+    assert_eq!(said, ["start", "rank 5 takes 2 times as long to compute"]);
+}
+
+#[test]
+fn slow_gpus_that_cannot_be_are_refused_where_they_stand() {
+    let refused = |fault: &str, more: &[&str]| {
+        let mut sets = vec![format!("fault=[{{at='1us', action='slow', {fault}}}]")];
+        sets.extend(more.iter().map(|set| (*set).to_owned()));
+        parse(IDLE, &sets).err().unwrap_or_else(|| panic!("{fault} is taken"))
+    };
+    for (fault, expected) in [
+        ("rank=8, factor=2", "there is no rank 8"),
+        ("rank=5, factor=0", "work cannot take 0 times as long"),
+        ("rank=5, factor=-1.5", "work cannot take -1.5 times as long"),
+        ("rank=5, factor=nan", "NaN is not a finite number"),
+        ("rank=5", "`factor` is missing"),
+        ("factor=2", "`rank` is missing"),
+        ("rank=5, host=5, factor=2", "exclude each other"),
+        ("host=8, factor=2", "there is no host 8"),
+        ("rank=5, job='jop', factor=2", "no job is called `jop`"),
+        ("rank=5, factor=2, until='1us'", "over before it begins"),
+        ("rank=5, factor=2, link='tor 0 -> host 1'", "`link` has no effect here"),
+        ("rank=5, factor=2, announce=true", "unknown key `announce`"),
+    ] {
+        let said = refused(fault, &[]);
+        assert!(said.contains(expected), "{fault}: {said}");
+    }
+    let said = refused("host=7, factor=2", &["traffic.0.ranks=7"]);
+    assert!(said.contains("host 7 has no ranks"), "{said}");
+    let flow = "traffic={kind='flow', source=0, destination=1, size='1kB'}";
+    let said = refused("rank=0, factor=2", &[flow]);
+    assert!(said.contains("no traffic of this scenario is a job"), "{said}");
+    let link = "fault=[{at='1us', action='down', rank=3, link='tor 0 -> host 1'}]".to_owned();
+    let said = parse(IDLE, &[link, "routing.reroute_after=1us".into()]).err().unwrap();
+    assert!(said.contains("`rank` has no effect here"), "{said}");
+    let once = parse(IDLE, &["fault=[{at='1us', action='slow', rank=1, factor=1}]".into()]);
+    let once = once.unwrap_or_else(|e| panic!("{e}"));
+    let warned = once.warnings().iter().any(|w| w.render(false).contains("no fault"));
+    assert!(warned, "a choice without effect");
+}
+
+/// Two nodes of four NICs each, at four leaves and two spines.
+const NODES: &str = "topology={kind='leaf-spine', leaves=4, spines=2, hosts_per_leaf=2, \
+                     link_rate='100Gbps', uplink_rate='400Gbps', link_delay='1us'}";
+
+/// The settings of a job of [`IDLE`] with nodes of four NICs, `wiring` says where.
+fn with_nics(wiring: &str) -> Vec<String> {
+    let rest = [
+        NODES,
+        "routing.mode=ecmp",
+        "traffic.0.nics=4",
+        "traffic.0.scale_up_rate=900Gbps",
+        "traffic.0.scale_up_latency=300ns",
+        "traffic.0.algorithm=hierarchical",
+    ];
+    let wiring = format!("traffic.0.nic_wiring={wiring}");
+    rest.map(str::to_owned).into_iter().chain([wiring]).collect()
+}
+
+/// Bytes on links between leaves and spines.
+fn between_leaves(results: &Results) -> u64 {
+    let up = results.links.iter().filter(|link| link.tier == "tor-up");
+    up.map(|link| link.tx_bytes).sum()
+}
+
+/// Within nodes, along rails, within nodes: on a rail messages do not leave their leaf.
+#[test]
+fn an_all_reduce_along_rails_takes_what_its_form_says() {
+    let of = |wiring, nics| {
+        let mut sets = with_nics(wiring);
+        sets.push(format!("traffic.0.nics={nics}"));
+        run(IDLE, &sets.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let (rail, leaf) = (of("rail", 4), of("leaf", 2));
+    let up = Rate(900_000_000_000).serialise(200_000) + Dur::from_ns(300);
+    // A message of 100 kB to another host of the leaf: 100 packets over two links.
+    let packets = |count: u64| RATE.serialise(1_066 * count);
+    let across = packets(100) + packets(1) + Dur::from_us(2);
+    let least = up * 6 + across * 2;
+    for number in 0..2 {
+        let (took, _) = took(&rail, number);
+        let late = took.0 as f64 / least.0 as f64 - 1.0;
+        // Acknowledgements of 40 B for packets of 1066 B share the links.
+        assert!((0.0..0.05).contains(&late), "{took} {least}");
+    }
+    assert_eq!(between_leaves(&rail), 0);
+    // A half of the vector goes around four nodes, in two steps.
+    assert!(between_leaves(&leaf) > 2 * 8 * 600_000);
+    assert!(rail.flows.iter().all(|row| row.dst == row.src ^ 1), "hosts 2r and 2r + 1 at leaf r");
+}
+
+/// What ranks of an all-to-all send to other rails crosses the spines, three quarters of what
+/// leaves the nodes; with all NICs of a node at two leaves, all of it.
+#[test]
+fn an_all_to_all_crosses_rails() {
+    let of = |nics: u32, wiring, threads| {
+        let mut sets = with_nics(wiring);
+        let nics = format!("traffic.0.nics={nics}");
+        sets.extend(["traffic.0.collective=all-to-all".to_owned(), nics]);
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        run_with(IDLE, &sets, &Options { threads: Some(threads), ..Options::default() })
+    };
+    let rails = of(4, "rail", 1);
+    assert_eq!(rails.summary.steps.completed, 2, "{:?}", rails.summary.warnings);
+    // Two steps, eight ranks, 100 kB to each of the four of the other node.
+    let sent: u64 = rails.flows.iter().filter_map(|row| row.size).sum();
+    assert_eq!(sent, 2 * 8 * 4 * 100_000);
+    let packets = 2 * 8 * 3 * 100;
+    let bytes = between_leaves(&rails);
+    let (data, acks) = (packets * 1_066, packets * 40);
+    assert!(bytes > data && bytes <= data + acks, "{bytes}, of {data} and {acks}");
+    for threads in [2, 8] {
+        let other = of(4, "rail", threads);
+        assert_eq!(other.summary.digest, rails.summary.digest);
+        assert!(other.steps == rails.steps && other.collectives == rails.collectives);
+    }
+    // Nodes of two NICs at one leaf: all that leaves a node leaves its leaf.
+    let leaf = of(2, "leaf", 1);
+    assert!(between_leaves(&leaf) > 2 * 8 * 6 * 100 * 1_066);
+}
+
+#[test]
+fn nodes_that_cannot_be_are_refused() {
+    let refused = |wiring: &str, set: &str| {
+        let mut sets = with_nics(wiring);
+        sets.push(set.to_owned());
+        parse(IDLE, &sets).err().unwrap_or_else(|| panic!("{set} is taken"))
+    };
+    for (wiring, set, expected) in [
+        ("rail", "traffic.0.nics=3", "8 hosts are no whole number of nodes of 3"),
+        ("rail", "traffic.0.nics=8", "4 leaves are no whole number of groups of 8"),
+        ("rail", "traffic.0.hosts='0, 1, 2, 4'", "leaves have 2 and 1 hosts of this job"),
+        ("leaf", "traffic.0.nics=4", "of one node, hang at several leaves"),
+        ("rail", "traffic.0.scale_up_latency=0", "hosts of their own"),
+    ] {
+        let said = refused(wiring, set);
+        assert!(said.contains(expected), "{set}: {said}");
+    }
+    let alone = ["traffic.0.nic_wiring=rail".to_owned()];
+    let said = parse(IDLE, &alone).err().unwrap();
+    assert!(said.contains("`nic_wiring` has no effect here"), "{said}");
+}
+
 /// A trace in the place of the collective of [`IDLE`].
 fn traced(file: &str, algorithm: &str) -> String {
     let from = IDLE.find("collective").unwrap();

@@ -14,7 +14,7 @@ use wire::homa::{Data, ENDLESS, Kind, Repr, Whole};
 
 use super::config::{Config, Cut};
 use super::{Control, Outbox, control, put_header};
-use crate::channels::Channels;
+use crate::channels::{Channels, Next, Turn};
 use crate::ndp::paths::ControlPaths;
 use crate::received::{WINDOW_MAX, unwrap_index};
 use crate::slab::{Slab, SlotRef};
@@ -122,7 +122,7 @@ impl Sender {
     }
 
     pub(super) fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) {
-        if self.channels.enter(msg) {
+        if self.channels.enter(msg) == Turn::First {
             self.start(cx, *msg);
         }
     }
@@ -405,7 +405,7 @@ impl Sender {
         }
         // Those behind them on their channels are the first ones of the new numbering.
         for flow in flows {
-            if let Some(next) = self.channels.leave(&flow.msg) {
+            if let Some(Next::Start(next)) = self.channels.leave(&flow.msg) {
                 self.start(cx, next);
             }
         }
@@ -435,7 +435,7 @@ impl Sender {
         for at in permitted {
             self.list(at);
         }
-        if let Some(next) = self.channels.leave(&msg) {
+        if let Some(Next::Start(next)) = self.channels.leave(&msg) {
             self.start(cx, next);
         }
     }

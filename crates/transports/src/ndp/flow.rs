@@ -117,6 +117,10 @@ pub(crate) struct Flow {
     rtx: VecDeque<u64>,
     /// How many packets are [`Fate::Resend`].
     rtx_live: u64,
+    /// The last packet is held back until the message before on its channel is over.
+    held: bool,
+    /// It would have been sent: its turn is owed.
+    owed: bool,
     /// Packets that may be sent and have not been yet (the sender's send credits for this flow).
     pub(crate) granted: u64,
     /// Pulls still expected: packets answered and not yet pulled for. Negative while PULLs have
@@ -173,6 +177,8 @@ impl Flow {
             sent,
             rtx,
             rtx_live: 0,
+            held: false,
+            owed: false,
             granted: 0,
             pull_window: 0,
             early_pulls: 0,
@@ -205,6 +211,30 @@ impl Flow {
         self.packets.min(u64::from(config.initial_window))
     }
 
+    /// Whether the last packet waits until it is [released](Self::release_last).
+    pub(crate) fn hold_last(&mut self, held: bool) {
+        self.held = held;
+    }
+
+    /// Something to send was asked for and not found. If all but the last packet is sent, that one
+    /// is owed from now on: then 1, else 0.
+    pub(crate) fn owe_last(&mut self) -> u64 {
+        let is_new = self.held && !self.owed;
+        self.owed |= self.held;
+        u64::from(is_new)
+    }
+
+    /// The last packet may be sent, and was asked for if this is true.
+    pub(crate) fn release_last(&mut self) -> bool {
+        self.held = false;
+        std::mem::take(&mut self.owed)
+    }
+
+    /// Packets that may be sent, some day.
+    fn free(&self) -> u64 {
+        self.packets - u64::from(self.held)
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         self.base == self.packets
     }
@@ -227,7 +257,7 @@ impl Flow {
 
     /// How many packets could be sent beyond those already granted.
     pub(crate) fn ungranted(&self) -> u64 {
-        let new = (self.packets - self.next_new()).min(WINDOW_MAX - self.sent.len() as u64);
+        let new = (self.free() - self.next_new()).min(WINDOW_MAX - self.sent.len() as u64);
         (self.rtx_live + new).saturating_sub(self.granted)
     }
 
@@ -273,7 +303,7 @@ impl Flow {
     }
 
     fn may_send_new(&self) -> bool {
-        (self.sent.len() as u64) < (self.packets - self.base).min(WINDOW_MAX)
+        (self.sent.len() as u64) < (self.free() - self.base).min(WINDOW_MAX)
     }
 
     fn departure(&self, config: &Config, seq: u64, path: u32, retransmission: bool) -> Departure {
@@ -476,6 +506,9 @@ impl Flow {
     /// long, one packet goes out unasked; its answer brings a pull number that makes up for lost
     /// ones.
     fn check_stall(&mut self, config: &Config, now: Time) -> Checked {
+        if self.held && self.base == self.free() {
+            return Checked::Due(0, now + self.rtt.rto);
+        }
         let patience = match self.pull_window {
             ..=0 => self.rtt.rto,
             _ => Dur(config.stall_timeout.0.saturating_mul(1 << self.stalls.min(10))),

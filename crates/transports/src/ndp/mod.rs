@@ -16,9 +16,9 @@
 //! the order in which the right to send it arose. A first window therefore goes out as one burst,
 //! behind those submitted before it.
 //!
-//! Messages of one non-zero channel are serialised by the sender: the next starts when the one
-//! before has been acknowledged. That costs one round trip without data between two messages of a
-//! channel, and nothing on the wire.
+//! Messages of one non-zero channel go one after the other, as on a connection that is kept: when
+//! all of one has been sent, the next starts behind it, but for its last packet. That leaves when
+//! the one before has been acknowledged, so that no message is delivered before it.
 
 mod config;
 mod flow;

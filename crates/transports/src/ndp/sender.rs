@@ -22,7 +22,7 @@ use super::config::Config;
 use super::flow::{Checked, Departure, Flow, Memory};
 use super::index::Index;
 use super::reject;
-use crate::channels::Channels;
+use crate::channels::{Channels, Next, Turn};
 use crate::slab::{Slab, SlotRef};
 use crate::time_wait::TimeWait;
 
@@ -58,11 +58,13 @@ struct Agenda {
 
 impl Agenda {
     /// Let a message send up to `packets` more, after everyone who has been granted before. Returns
-    /// how many of them it has nothing to send for.
+    /// how many of them it has nothing to send for. The last packet, if it is held back, counts as
+    /// sent: it is owed.
     #[inline(always)]
     fn grant(&mut self, cx: &mut Cx<'_>, at: SlotRef, flow: &mut Flow, packets: u64) -> u64 {
         let idle = packets.saturating_sub(flow.ungranted());
         let packets = packets - idle;
+        let idle = if idle > 0 { idle - flow.owe_last() } else { idle };
         if packets == 0 {
             return idle;
         }
@@ -150,10 +152,10 @@ impl Sender {
         if self.by_id.len() >= config.max_tx_messages as usize {
             return Submit::Full;
         }
-        if self.channels.enter(msg) {
-            self.start(cx, config, *msg);
-        } else {
-            self.by_id.insert(msg.id, Stage::Waiting);
+        match self.channels.enter(msg) {
+            Turn::First => self.start(cx, config, *msg, false),
+            Turn::Second => self.start(cx, config, *msg, true),
+            Turn::Later => self.by_id.insert(msg.id, Stage::Waiting),
         }
         Submit::Taken
     }
@@ -162,10 +164,12 @@ impl Sender {
         self.finished.get(now, &id).is_some()
     }
 
-    /// Zero-RTT: the first window goes out without asking.
-    fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg) {
+    /// Zero-RTT: the first window goes out without asking. `behind` another of its channel: all but
+    /// the last packet, without which it is not delivered.
+    fn start(&mut self, cx: &mut Cx<'_>, config: &Config, msg: Msg, behind: bool) {
         let memory = self.memories.pop().unwrap_or_default();
-        let flow = Flow::new(config, cx.net, cx.now, cx.draw, msg, memory);
+        let mut flow = Flow::new(config, cx.net, cx.now, cx.draw, msg, memory);
+        flow.hold_last(behind);
         let window = flow.first_window(config);
         let at = self.flows.insert(flow);
         self.by_id.insert(msg.id, Stage::Sending(at));
@@ -223,12 +227,33 @@ impl Sender {
                 if departure.retransmission {
                     cx.fx.count(Stat::Retransmission);
                 }
-                fill(cx.me, config, &flow.msg, departure, slot);
+                let msg = flow.msg;
+                fill(cx.me, config, &msg, departure, slot);
+                if departure.last && msg.channel != 0 && !departure.retransmission {
+                    self.start_behind(cx, config, &msg);
+                }
                 return Tx::Sent;
             }
             self.drop_credit();
         }
         Tx::Idle
+    }
+
+    /// All of `msg` is sent: the next one of its channel starts behind it.
+    #[cold]
+    fn start_behind(&mut self, cx: &mut Cx<'_>, config: &Config, msg: &Msg) {
+        if let Some(next) = self.channels.sent(msg) {
+            self.start(cx, config, next, true);
+        }
+    }
+
+    /// A message that started behind another is now the first of its channel.
+    fn release(&mut self, cx: &mut Cx<'_>, id: MsgId) {
+        let Some(Stage::Sending(at)) = self.by_id.get(id) else { return };
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        if flow.release_last() {
+            self.agenda.grant(cx, at, flow, 1);
+        }
     }
 
     /// The first credit is for a message that is over, or has nothing to send any more.
@@ -365,8 +390,10 @@ impl Sender {
             None => cx.fx.acked(msg.id),
             Some(why) => cx.fx.failed(MsgKey { src: cx.me, id: msg.id }, why),
         }
-        if let Some(next) = self.channels.leave(&msg) {
-            self.start(cx, config, next);
+        match self.channels.leave(&msg) {
+            Some(Next::Start(next)) => self.start(cx, config, next, false),
+            Some(Next::Release(id)) => self.release(cx, id),
+            None => {}
         }
         if self.flows.is_empty() {
             let Agenda { credits, checks, timer, armed } = &mut self.agenda;

@@ -11,7 +11,7 @@ use wire::pfabric::{Kind, Repr};
 
 use super::config::Config;
 use super::{Control, Outbox, path, put_header};
-use crate::channels::Channels;
+use crate::channels::{Channels, Next, Turn};
 use crate::deadlines::Deadlines;
 use crate::received::Received;
 use crate::slab::{Slab, SlotRef};
@@ -85,7 +85,7 @@ impl Sender {
     }
 
     pub(super) fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) {
-        if self.channels.enter(msg) {
+        if self.channels.enter(msg) == Turn::First {
             self.start(cx, *msg);
         }
     }
@@ -269,7 +269,7 @@ impl Sender {
         if self.flows.is_empty() {
             self.arm(cx);
         }
-        if let Some(next) = self.channels.leave(&msg) {
+        if let Some(Next::Start(next)) = self.channels.leave(&msg) {
             self.start(cx, next);
         }
     }

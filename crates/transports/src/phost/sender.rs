@@ -11,7 +11,7 @@ use wire::phost::{Kind, Repr};
 
 use super::config::Config;
 use super::{Control, Outbox, control, put_header};
-use crate::channels::Channels;
+use crate::channels::{Channels, Next, Turn};
 use crate::deadlines::Deadlines;
 use crate::ndp::paths::ControlPaths;
 use crate::received::Received;
@@ -78,7 +78,7 @@ impl Sender {
     }
 
     pub(super) fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg, out: &mut Outbox) {
-        if self.channels.enter(msg) {
+        if self.channels.enter(msg) == Turn::First {
             self.start(cx, *msg, out);
         }
     }
@@ -248,7 +248,7 @@ impl Sender {
         if self.flows.is_empty() {
             self.arm(cx);
         }
-        if let Some(next) = self.channels.leave(&msg) {
+        if let Some(Next::Start(next)) = self.channels.leave(&msg) {
             self.start(cx, next, out);
         }
     }

@@ -12,7 +12,7 @@ use wire::uet::{Ack, Kind, Repr};
 use super::config::Config;
 use super::flow::{Departure, Flow};
 use super::{Outbox, control, path, put_header};
-use crate::channels::Channels;
+use crate::channels::{Channels, Next, Turn};
 use crate::deadlines::Deadlines;
 use crate::slab::{Slab, SlotRef};
 
@@ -44,7 +44,7 @@ impl Sender {
     }
 
     pub(super) fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) {
-        if self.channels.enter(msg) {
+        if self.channels.enter(msg) == Turn::First {
             self.start(cx, *msg);
         }
     }
@@ -201,7 +201,7 @@ impl Sender {
         if self.flows.is_empty() {
             self.arm(cx);
         }
-        if let Some(next) = self.channels.leave(&flow.msg) {
+        if let Some(Next::Start(next)) = self.channels.leave(&flow.msg) {
             self.start(cx, next);
         }
     }

@@ -116,6 +116,17 @@ pub(crate) fn draw(seed: u64, dir: &Path) -> (String, String) {
         writeln!(text, "to = \"{}ps\"", STOP.0).unwrap();
     }
     text += &drawn::faults(dice, &fabric, BUSY).0;
+    if text.contains("\"job\"") && dice.percent(50) {
+        let (at, factor) = (dice.below(BUSY.0), dice.pick(&["0.5", "3", "40"]));
+        write!(
+            text,
+            "[[fault]]\nat = \"{at}ps\"\naction = \"slow\"\nhost = 0\nfactor = {factor}\n"
+        )
+        .unwrap();
+        if dice.percent(50) {
+            writeln!(text, "until = \"{}ps\"", at + dice.from(1, BUSY.0)).unwrap();
+        }
+    }
     let kinds: Vec<&str> = carriers.iter().map(|carrier| carrier.kind).collect();
     (if kinds.len() > 1 { "several".to_owned() } else { kinds[0].to_owned() }, text)
 }

@@ -1,9 +1,11 @@
 //! Traffic of every kind that ends by itself, or is stopped.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
 use fabric::Topology;
+use units::HostId;
 use workload::SizeDist;
 
 use super::transports::Carrier;
@@ -29,7 +31,7 @@ pub(super) fn table(
     let long = ["file", "job"].contains(&kind);
     let kind = if long && by.longest < u64::MAX { "random" } else { kind };
     if kind == "job" && !by.endless {
-        job(dice, &mut text);
+        job(dice, &mut text, fabric);
         return text;
     }
     let listed = ["flow", "permutation", "random", "incast"].contains(&kind);
@@ -221,8 +223,10 @@ fn calls(dice: &mut Dice, text: &mut String, longest: u64) {
 }
 
 /// A few steps of a training job on all hosts: a collective, or a small model.
-fn job(dice: &mut Dice, text: &mut String) {
+fn job(dice: &mut Dice, text: &mut String, fabric: &Topology) {
     let per_host = dice.pick(&[1, 2]);
+    let wirings = wirings(fabric);
+    let has_nics = !wirings.is_empty() && dice.percent(50);
     write!(
         text,
         "kind = \"job\"\nranks_per_host = {per_host}\nplacement = \"{}\"\nsteps = {}\n\
@@ -233,7 +237,10 @@ fn job(dice: &mut Dice, text: &mut String) {
         dice.below(BUSY.0),
     )
     .unwrap();
-    if per_host > 1 {
+    if has_nics {
+        writeln!(text, "nics = 2\nnic_wiring = \"{}\"", dice.pick(&wirings)).unwrap();
+    }
+    if per_host > 1 || has_nics {
         *text += "scale_up_rate = \"900Gbps\"\nscale_up_latency = \"700ns\"\n";
     }
     dice.maybe(text, 30, "chunk", &["\"1000B\"", "\"9KB\""]);
@@ -241,6 +248,7 @@ fn job(dice: &mut Dice, text: &mut String) {
     if dice.percent(30) {
         *text += "straggler_share = 0.3\nstraggler_excess = 2.0\n";
     }
+    dice.maybe(text, 50, "compute", &["\"3us\"", "\"40us\""]);
     let op = dice.pick(&COLLECTIVES);
     let of_op: Vec<&str> =
         ALGORITHMS.iter().filter(|(_, ops)| ops.contains(&op)).map(|(name, _)| *name).collect();
@@ -249,6 +257,17 @@ fn job(dice: &mut Dice, text: &mut String) {
         writeln!(text, "size = \"{}B\"", size(dice, 90_000)).unwrap();
     }
     connections(dice, text);
+}
+
+/// How nodes of two NICs can hang at the leaves of `fabric`.
+fn wirings(fabric: &Topology) -> Vec<&'static str> {
+    let racks: Vec<u32> = (0..fabric.hosts()).map(|host| fabric.rack(HostId(host))).collect();
+    let mut of_rack: BTreeMap<u32, usize> = BTreeMap::new();
+    racks.iter().for_each(|&rack| *of_rack.entry(rack).or_default() += 1);
+    let sizes: BTreeSet<usize> = of_rack.values().copied().collect();
+    let rail = of_rack.len().is_multiple_of(2) && sizes.len() == 1;
+    let leaf = racks.len().is_multiple_of(2) && racks.chunks(2).all(|pair| pair[0] == pair[1]);
+    [(rail, "rail"), (leaf, "leaf")].iter().filter(|(can, _)| *can).map(|(_, name)| *name).collect()
 }
 
 const COLLECTIVES: [&str; 6] =

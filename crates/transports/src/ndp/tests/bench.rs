@@ -87,7 +87,12 @@ impl Bench {
 
     /// Submit message `id` for the peer, and return what is sent at once.
     pub(super) fn submit(&mut self, id: u64, len: u64) -> Vec<Packet> {
-        let msg = Msg { id: MsgId(id), ..Msg::new(PEER, len) };
+        self.submit_on(0, id, len)
+    }
+
+    /// The same on a channel.
+    pub(super) fn submit_on(&mut self, channel: u32, id: u64, len: u64) -> Vec<Packet> {
+        let msg = Msg { id: MsgId(id), channel, ..Msg::new(PEER, len) };
         self.call(|ndp, cx| ndp.on_submit(cx, &msg));
         self.drain()
     }

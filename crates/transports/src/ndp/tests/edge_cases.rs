@@ -555,3 +555,23 @@ fn nonsense_is_rejected() {
     }
     assert_eq!(bench.count(Effect::Acked(MsgId(1))), 0);
 }
+
+/// A message that starts behind another keeps its last packet until that one is acknowledged, and
+/// the third one waits.
+#[test]
+fn the_last_packet_waits_for_the_message_before() {
+    let mut bench = Bench::new(paper());
+    let sent = |packets: Vec<endpoint::Packet>| -> Vec<(u64, u64)> {
+        packets.iter().map(|pkt| (pkt.span.msg.0, pkt.span.offset / 9_000)).collect()
+    };
+    assert_eq!(sent(bench.submit_on(7, 0, 9_000)), [(0, 0)]);
+    assert_eq!(sent(bench.submit_on(7, 1, 20_000)), [(1, 0), (1, 1)]);
+    assert_eq!(sent(bench.submit_on(7, 2, 9_000)), []);
+    assert_eq!(sent(bench.hear(1, ack(0, 1, Some(1)))), [], "pulled for, and kept");
+    assert_eq!(sent(bench.wait(Dur::from_ms(1))), []);
+    // The first is over: of the second the last packet, and behind it nothing of the third but its
+    // last packet, which is its only one.
+    assert_eq!(sent(bench.hear(0, ack(0, 1, None))), [(1, 2)]);
+    bench.hear(1, ack(1, 2, Some(2)));
+    assert_eq!(sent(bench.hear(1, ack(2, 3, None))), [(2, 0)]);
+}

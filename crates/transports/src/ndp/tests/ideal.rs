@@ -42,3 +42,18 @@ fn a_lone_message_takes_the_ideal_time() {
         }
     }
 }
+
+/// Messages of a channel, long ones, take the time of one message: the link is never idle between
+/// them.
+#[test]
+fn messages_of_a_channel_follow_each_other_without_a_pause() {
+    let config = Config::paper(9000);
+    let mut net = net(&config, LINK, 2);
+    net.set_bottleneck(HostId(1), Bottleneck { rate: TEN_GIG, packets: 1000, trim: true });
+    let len = 100 * 9_000;
+    let keys: Vec<_> = (0..10).map(|_| net.submit_on(HostId(0), HostId(1), 1, len)).collect();
+    net.run_until_idle(Dur::from_ms(100));
+    for (nth, key) in (1..).zip(keys) {
+        assert_eq!(net.record(key).delivered.unwrap(), ideal(&config, nth * len), "{nth}");
+    }
+}
