@@ -1382,6 +1382,9 @@ class TransportUet(_TransportUet, total=False):
     initial_window: str
     """The first window of a message, headers included; `"derived"`: one and a half
     bandwidth-delay products, which are also the most (at least 1 B)."""
+    keep_connections: str
+    """Messages of one channel share a connection, with its window, credit and entropy values; it
+    is kept for this long after the last of them was acknowledged (up to `rx_idle_timeout`)."""
     kind: Literal["uet"]
     """Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC),
     credit of the receiver (RCCC), or both, and a path for each packet by entropy values
@@ -1402,11 +1405,17 @@ class TransportUet(_TransportUet, total=False):
     sack_threshold: str
     """A receiver acknowledges after so many bytes on the wire; marked packets, the first, and
     those that ask for it, at once (1B to 1000000B)."""
+    sleek: bool
+    """A sender finds losses by packets that arrive out of order, and by probes (SLEEK); for
+    switches that do not trim. Not with `control = "none"`."""
     spray: Literal["oblivious", "bitmap", "reps", "mixed"]
     """How the entropy value of each packet is chosen, by which it takes its path. See
     docs/specs/uet.md, section 3."""
     time_wait: str
     """How long a receiver remembers a finished message (own) (above `abort_after`)."""
+    trimming: bool
+    """Switches trim. Where they do not, windows aim at a queueing delay of one base round trip,
+    not of three quarters, and a timeout does not freeze REPS."""
 
 
 class TransportBuffer(TypedDict, total=False):
@@ -1635,6 +1644,21 @@ class Measure(_Measure, total=False):
     """Messages submitted before this are measured (after `from`)."""
 
 
+class QueueLink(TypedDict, total=False):
+    """The table `[queue.link]`."""
+
+    link: str
+    """The link. Nodes are `host n`, `tor n`, `agg n`, `core n`. The leaves of a leaf-spine are
+    `tor`, its spines `agg`; the switch of a star is `tor 0`, those of a dumbbell `tor 0` and
+    `tor 1`. The intermediate switches of a `vl2` are `core`. In a `bcube`: `host n`, `relay n`,
+    `switch m`, level 0 first (`"A n -> B m"`)."""
+    one_way: bool
+    """Only in the direction written; otherwise both."""
+    share: Union[float, int]
+    """What the ports at its ends hold, and the lengths from which they mark, times this (0.001
+    to 1000)."""
+
+
 class QueueSwitch(TypedDict, total=False):
     """The table `[queue.switch]`."""
 
@@ -1671,6 +1695,7 @@ class QueueNdp(TypedDict, total=False):
     """Headers and control packets served per round while full packets wait (1 to 255)."""
     kind: Literal["ndp"]
     """Short data queue, headers and control first (10:1), trimming, bouncing."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     switch: Union[QueueSwitch, Sequence[QueueSwitch]]
     trim: bool
     """What does not fit is trimmed; otherwise it is lost."""
@@ -1689,6 +1714,7 @@ class QueueDropTail(TypedDict, total=False):
     """An ECN-capable packet that arrives to find more than this is marked."""
     kind: Literal["drop-tail"]
     """First in, first out; drops what does not fit; optional ECN threshold or RED."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     mark_at: Literal["arrival", "departure"]
     """When a packet is marked: as it arrives, for what it finds, or as its transmission begins,
     for what it leaves behind."""
@@ -1718,6 +1744,7 @@ class QueueCutPayload(TypedDict, total=False):
     least one full packet)."""
     kind: Literal["cut-payload"]
     """First in, first out; cuts the payload off what would exceed a threshold."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     switch: Union[QueueSwitch, Sequence[QueueSwitch]]
     trim_threshold: str
     """What would make the queue longer than this loses its payload (a full packet to
@@ -1854,6 +1881,7 @@ class QueueFair(_QueueFair, total=False):
 
     kind: Literal["fair"]
     """A queue for each traffic class, served in turn: equal shares in bytes."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     quantum: str
     """What a class may send before it is the next one's turn (a full packet to 1 MB)."""
     switch: Union[QueueSwitch, Sequence[QueueSwitch]]
@@ -1888,6 +1916,7 @@ class QueuePriority(_QueuePriority, total=False):
     switch it is of its own class again."""
     kind: Literal["priority"]
     """A queue for each traffic class, the highest class first."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     sort_by: Literal["class", "payload"]
     """Which queue a packet joins. `payload`: of two, the lower if it carries payload, the higher
     if it is trimmed or control, whatever its class."""
@@ -1906,6 +1935,7 @@ class QueuePfabric(TypedDict, total=False):
     kind: Literal["pfabric"]
     """The message with the least left first, by its packets' headers; loses of that with the
     most left: for `pfabric`."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     switch: Union[QueueSwitch, Sequence[QueueSwitch]]
 
 
@@ -1926,6 +1956,7 @@ class QueueP4(TypedDict, total=False):
     kind: Literal["p4"]
     """A P4 program says which queue a packet joins, trimmed or not: p4/ndp_switch.p4, or your
     own."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     memory: str
     """Bytes that a port holds, the packet in service included; what the program wants beyond
     that is lost (at least one full packet, at most 1 GB)."""
@@ -1989,6 +2020,7 @@ class QueueLossless(TypedDict, total=False):
     """Headroom is memory beside `buffer`, not part of it."""
     kind: Literal["lossless"]
     """Priority flow control: switches pause their neighbours before their memory is full."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     lossless: Sequence[Any]
     """Classes that are paused. Others are lost at their threshold, and have no headroom (0 to
     7)."""

@@ -63,6 +63,7 @@ pub fn schema() -> Value {
     });
     each(&mut queue, |kind, keys| {
         keys["switch"] = some(&table(&queue::switch_keys()));
+        keys["link"] = some(&table(&queue::links::keys()));
         match kind {
             "lossless" => keys["ecn"] = some(&table(&lossless::ecn_keys())),
             "fair" | "priority" => keys["class"] = some(&classes),
@@ -144,13 +145,14 @@ pub fn keys() -> Vec<Section> {
     let queues = QUEUES.iter().map(|kind| kind.keys);
     let buffers = BUFFERS.iter().map(|kind| kind.keys);
     let traffic = TRAFFIC.iter().map(|kind| kind.keys);
-    let others: [fn() -> Vec<Section>; 13] = [
+    let others: [fn() -> Vec<Section>; 14] = [
         scenario::keys,
         topology::link_keys,
         custom::keys,
         nic::buffer_keys,
         queue::class_keys,
         queue::switch_keys,
+        queue::links::keys,
         lossless::ecn_keys,
         host::keys,
         host::stack_keys,

@@ -35,6 +35,8 @@ const FLAG_OF: &[(&str, &str)] = &[
     ("queue.header_capacity", "-q"),
     ("queue.ecn_low", "-ecn"),
     ("queue.ecn_high", "-ecn"),
+    ("fault", "-failed"),
+    ("queue.link", "-failed"),
     ("topology", "-topo"),
     ("transport.entropies", "-paths"),
     ("transport.initial_window", "-cwnd"),
@@ -53,6 +55,10 @@ impl Case {
         let flags = Flags::of(self)?;
         let matrix = self.connections()?;
         self.flows_are_in(&matrix)?;
+        if !flags.reuse && matrix.flows.iter().any(|flow| flow.msg.is_some()) {
+            let error = self.error("the matrix has messages (`msg`) of one flow", &self.matrix);
+            return Err(error.hint("they share a connection with `!Param -conn_reuse`"));
+        }
         let topology = self.topology(&flags, &matrix)?;
         // What is wrong with an edit stands in the list.
         let wrong = |error: Diagnostic| match error.edit() {

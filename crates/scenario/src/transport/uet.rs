@@ -42,6 +42,16 @@ keys! { KEYS: Config {
     rto: Or<Derived, units::Dur>,
         "a packet that is not answered for this long is lost; `\"derived\"`: 15us and six times the \
          time in which a queue of a bandwidth-delay product drains".range("at least 100 ns");
+    trimming: bool,
+        "switches trim. Where they do not, windows aim at a queueing delay of one base round trip, \
+         not of three quarters, and a timeout does not freeze REPS";
+    sleek: bool,
+        "a sender finds losses by packets that arrive out of order, and by probes (SLEEK); for \
+         switches that do not trim. Not with `control = \"none\"`";
+    keep_connections (maybe keep_connections): units::Dur,
+        "messages of one channel share a connection, with its window, credit and entropy values; \
+         it is kept for this long after the last of them was acknowledged"
+            .range("up to `rx_idle_timeout`").default("each message is a connection of its own");
     spray: Rule,
         "how the entropy value of each packet is chosen, by which it takes its path. See \
          docs/specs/uet.md, section 3";
@@ -90,8 +100,9 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     let ratio = || around.topology.oversubscription();
     config.oversubscription = Some(config.oversubscription.unwrap_or_else(ratio));
     (config.paths, config.entropies) = paths(around.mode, config.entropies);
-    let most = uet::Derived::new(&network).max_window;
+    let most = uet::Derived::new(&network, config.trimming).max_window;
     let mtu = u64::from(config.mtu());
+    let trims = if config.trimming { Need::Needs } else { Need::Ignores };
     let first = config.initial_window.map_or(most, |bytes| bytes.0).clamp(mtu, most);
     Ok(Transport {
         mtu: config.mtu().max(config.control_size),
@@ -104,7 +115,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
         // Hashing switches see a flow in each value.
         scatters: config.paths == Paths::Hashed && config.entropies > 1,
         samples_rtt: true,
-        signals: Signals { marks: Need::Uses, trims: Need::Needs, ..Signals::NONE },
+        signals: Signals { marks: Need::Uses, trims, ..Signals::NONE },
         ..Transport::new(
             config.framing(),
             wire::uet::PROTO,

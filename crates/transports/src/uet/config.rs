@@ -53,6 +53,16 @@ pub struct Config {
     pub initial_window: Option<Bytes>,
     /// A packet that is not answered for so long is lost; `None`: by the base round trip.
     pub rto: Option<Dur>,
+    /// Whether switches trim. Where they do not, windows aim at a queueing delay of one base round
+    /// trip in place of three quarters, and a timeout says nothing of broken paths. U: yes.
+    pub trimming: bool,
+    /// Whether a sender finds losses by packets that arrive out of order, and by probes (SLEEK).
+    /// U: no.
+    pub sleek: bool,
+    /// Messages of one channel share a connection, which is kept for so long after the last of them
+    /// was acknowledged; at most `rx_idle_timeout`. `None`: each message is a connection of its
+    /// own. U: no, or for good.
+    pub keep_connections: Option<Dur>,
     /// How EVs are chosen. U: mixed.
     pub spray: Rule,
     /// EVs of a message, a power of two. U: 64.
@@ -98,6 +108,9 @@ impl Config {
             base_rtt: None,
             initial_window: None,
             rto: None,
+            trimming: true,
+            sleek: false,
+            keep_connections: None,
             spray: Rule::Mixed,
             entropies: 64,
             paths: Paths::Index,
@@ -144,6 +157,10 @@ impl Config {
             let what = "Ultra Ethernet: without a window (control none) receivers must give credit";
             return Err(ConfigError::new(["control", "credit"], what));
         }
+        if self.sleek && self.control == WindowControl::None {
+            let what = "Ultra Ethernet: sleek counts packets of a window, and there is none";
+            return Err(ConfigError::new(["sleek", "control"], what));
+        }
         let ratio = self.oversubscription.unwrap_or(1.0);
         if !(1.0..=OVERSUBSCRIPTION_MAX).contains(&ratio) {
             let what = format!(
@@ -154,7 +171,9 @@ impl Config {
         if self.class > 7 {
             return Err(ConfigError::new(["class"], "Ultra Ethernet: class must be from 0 to 7"));
         }
+        let kept = self.keep_connections.unwrap_or_default();
         let ordered = [
+            (kept <= self.rx_idle_timeout, "keep_connections", "rx_idle_timeout"),
             (self.abort_after < self.time_wait, "abort_after", "time_wait"),
             (self.abort_after <= self.rx_idle_timeout, "abort_after", "rx_idle_timeout"),
         ];

@@ -47,11 +47,11 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// For switches that trim.
+    /// For switches that trim, or do not.
     #[must_use]
-    pub fn new(network: &Network) -> Self {
+    pub fn new(network: &Network, trimming: bool) -> Self {
         let (mtu, payload) = (u64::from(network.mtu), f64::from(network.payload));
-        let target = Dur(network.rtt.0 * 3 / 4);
+        let target = if trimming { Dur(network.rtt.0 * 3 / 4) } else { network.rtt };
         let a = network.bdp() as f64 / REFERENCE_BDP;
         let b = target.0 as f64 / REFERENCE_RTT.0 as f64;
         Self {
@@ -124,10 +124,10 @@ impl Nscc {
     pub(super) fn new(
         now: Time,
         control: WindowControl,
-        network: Network,
+        (network, trimming): (Network, bool),
         first: Option<Bytes>,
     ) -> Self {
-        let derived = Derived::new(&network);
+        let derived = Derived::new(&network, trimming);
         let Derived { min_window, max_window, .. } = derived;
         Self {
             control,
@@ -162,6 +162,21 @@ impl Nscc {
     /// The same, if there is a window at all.
     pub(super) fn some_window(&self) -> Option<u64> {
         (self.control != WindowControl::None).then_some(self.window)
+    }
+
+    /// The most that may ever be in flight.
+    pub(super) fn max_window(&self) -> u64 {
+        self.max_window
+    }
+
+    /// The least round trip so far.
+    pub(super) fn base_rtt(&self) -> Dur {
+        self.network.rtt
+    }
+
+    /// The queueing delay that it aims at.
+    pub(super) fn target(&self) -> Dur {
+        self.derived.target
     }
 
     /// Something has arrived.
@@ -338,8 +353,9 @@ mod tests {
         assert_eq!(network.rtt, Dur(14_022_720));
         assert_eq!((network.bdp(), network.bdp_packets()), (175_284, 43));
         assert_eq!((network.queue(), network.rto()), (178_450, Dur(100_656_000)));
-        let derived = Derived::new(&network);
+        let derived = Derived::new(&network, true);
         assert_eq!(derived.target, Dur(10_517_040));
+        assert_eq!(Derived::new(&network, false).target, network.rtt, "without trimming");
         assert_eq!(derived.qa_delay, Dur(42_068_160));
         let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 2e-5;
         assert!(close(derived.alpha, 0.001_591_58), "{}", derived.alpha);
@@ -355,7 +371,7 @@ mod tests {
     }
 
     fn window(first: u64) -> Nscc {
-        Nscc::new(at(0), WindowControl::Nscc, worked(), Some(Bytes(first)))
+        Nscc::new(at(0), WindowControl::Nscc, (worked(), true), Some(Bytes(first)))
     }
 
     fn answer(us: u64, newly: u64, marked: bool, delay: Dur) -> Answer {
@@ -429,7 +445,8 @@ mod tests {
 
     #[test]
     fn a_constant_window_stays() {
-        let mut nscc = Nscc::new(at(0), WindowControl::Constant, worked(), Some(Bytes(50_000)));
+        let mut nscc =
+            Nscc::new(at(0), WindowControl::Constant, (worked(), true), Some(Bytes(50_000)));
         for us in 1..200 {
             nscc.on_ack(answer(us, 4_150, us % 2 == 0, Dur::from_us(us)));
             nscc.on_nack(answer(us, 0, true, Dur::ZERO), 4_150, false);
