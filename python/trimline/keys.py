@@ -1363,9 +1363,10 @@ class TransportUet(_TransportUet, total=False):
     base_rtt: str
     """The round trip of a full packet on an empty path, from which windows, target delay and
     timeout follow; `"longest"`: on the longest path of the fabric (above 0)."""
-    control: Literal["nscc", "constant", "none"]
+    control: Literal["nscc", "dctcp", "smartt", "constant", "none"]
     """How a sender's window follows the network: `nscc` by delay, marks and trimmed packets,
-    `constant` not at all; `none`: there is no window, and `credit` has to be on."""
+    `dctcp` and `smartt` as EQDS does, `constant` not at all; `none`: there is no window, and
+    `credit` has to be on."""
     control_size: str
     """Bytes on the wire of acknowledgements and NACKs (40B to 65000B)."""
     control_weight: int
@@ -1373,15 +1374,21 @@ class TransportUet(_TransportUet, total=False):
     credit: bool
     """Receivers give credit (RCCC), at 0.99 of their link's rate; a sender needs credit beside
     its window."""
+    credit_rule: Literal["rccc", "eqds"]
+    """How senders ask for credit and receivers give it: `rccc`, or `eqds` in whole turns, first
+    to messages with refused packets, at 0.986 of their link's rate."""
     credit_turn: str
     """What a message is given in its turn, in whole units of 256 B (256B to 1000000B)."""
     entropies: int
     """Entropy values of a message (a power of two, 1 to 32768)."""
     header: str
     """Bytes on the wire beside the payload (40B to 65000B)."""
+    hold_back: bool
+    """Turns of credit are left out at random by the share of packets that were marked or trimmed
+    in the last 10us, beyond a tenth (EQDS, for oversubscribed fabrics)."""
     initial_window: str
-    """The first window of a message, headers included; `"derived"`: one and a half
-    bandwidth-delay products, which are also the most (at least 1 B)."""
+    """The first window of a message, headers included, `max_window` at most; `"derived"`: that
+    (at least 1 B)."""
     keep_connections: str
     """Messages of one channel share a connection, with its window, credit and entropy values; it
     is kept for this long after the last of them was acknowledged (up to `rx_idle_timeout`)."""
@@ -1389,13 +1396,17 @@ class TransportUet(_TransportUet, total=False):
     """Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC),
     credit of the receiver (RCCC), or both, and a path for each packet by entropy values
     (oblivious, bitmap, REPS, mixed)."""
+    max_window: str
+    """The most that may be in flight, or sent before the first answer, headers included;
+    `"derived"`: one and a half bandwidth-delay products, which NSCC keeps to anyway (at least 1
+    B)."""
     oversubscription: Union[float, int, str]
     """What hosts can send over what the fabric carries between switches. Above 1, and with
     `control = "none"`, credit is given at a rate that follows marks and trimming; `"derived"`:
     from the topology's rates (1 to 1000)."""
     payload: str
     """Payload of a full packet (1B to 65000B)."""
-    preset: Literal["htsim"]
+    preset: Literal["htsim", "eqds"]
     """Published values for the keys that are not written."""
     rto: str
     """A packet that is not answered for this long is lost; `"derived"`: 15us and six times the
@@ -1407,8 +1418,8 @@ class TransportUet(_TransportUet, total=False):
     those that ask for it, at once (1B to 1000000B)."""
     sleek: bool
     """A sender finds losses by packets that arrive out of order, and by probes (SLEEK); for
-    switches that do not trim. Not with `control = "none"`."""
-    spray: Literal["oblivious", "bitmap", "reps", "mixed"]
+    switches that do not trim. With `control = "nscc"` only."""
+    spray: Literal["oblivious", "bitmap", "skip", "reps", "mixed"]
     """How the entropy value of each packet is chosen, by which it takes its path. See
     docs/specs/uet.md, section 3."""
     time_wait: str

@@ -17,7 +17,7 @@ pub(crate) trait Message {
     fn key(&self) -> MsgKey;
     /// When something of it last arrived.
     fn heard(&self) -> Time;
-    /// The messages that fail if no more comes: this one, unless a transport keeps several together.
+    /// The messages that fail if no more comes: this, unless a transport keeps several together.
     fn unfinished(&self) -> Vec<MsgKey> {
         vec![self.key()]
     }

@@ -6,6 +6,7 @@ use fabric::{Node, Tier, Topology};
 use transports::uet;
 use units::{Bytes, Rate};
 
+use super::eqds;
 use super::list::{Case, Word};
 use super::ready::text;
 use crate::Scenario;
@@ -21,6 +22,7 @@ const WITH_VALUE: &[&str] = &[
     "-q",
     "-sack_threshold",
     "-seed",
+    "-sender_cc_algo",
     "-topo",
 ];
 const ALONE: &[&str] = &[
@@ -35,8 +37,32 @@ const ALONE: &[&str] = &[
 /// This one has two.
 const ECN: &str = "-ecn";
 
-const RATE: Rate = Rate(100_000_000_000);
-const PAYLOAD: u16 = 4086;
+/// The program whose flags these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    /// `htsim_uec`: Ultra Ethernet.
+    Uec,
+    /// `htsim_eqds`.
+    Eqds,
+}
+
+/// The flags of `htsim_eqds` that have a meaning here.
+const EQDS: &[&str] = &[
+    "-cwnd",
+    ECN,
+    "-end",
+    "-paths",
+    "-q",
+    "-recv_oversub_cc",
+    "-seed",
+    "-sender_cc",
+    "-sender_cc_algo",
+    "-sender_cc_only",
+    "-topo",
+];
+
+pub(super) const RATE: Rate = Rate(100_000_000_000);
+pub(super) const PAYLOAD: u16 = 4086;
 /// Ports that do not trim hold so many bandwidth-delay products (specs/uet.md#2).
 const UNTRIMMED: u64 = 5;
 /// A degraded link has this share of its rate, and its ports this share of their queues (uet-htsim,
@@ -46,20 +72,25 @@ const DEGRADED: f64 = 0.25;
 /// What the flags of a case say. The program's defaults.
 #[derive(Debug)]
 pub(super) struct Flags {
-    sender: bool,
-    receiver: bool,
+    pub(super) program: Program,
+    pub(super) sender: bool,
+    pub(super) receiver: bool,
+    /// DCTCP in place of the program's usual window.
+    pub(super) dctcp: bool,
+    /// Receivers leave turns out.
+    pub(super) hold_back: bool,
     trimming: bool,
     sleek: bool,
     pub(super) reuse: bool,
-    end_us: u64,
-    entropies: u64,
-    seed: Option<u64>,
+    pub(super) end_us: u64,
+    pub(super) entropies: u64,
+    pub(super) seed: Option<u64>,
     spray: Option<String>,
     sack_threshold: Option<u64>,
     /// Packets; 0: as if it were not there.
-    window: u64,
-    queue: Option<u64>,
-    ecn: Option<(u64, u64)>,
+    pub(super) window: u64,
+    pub(super) queue: Option<u64>,
+    pub(super) ecn: Option<(u64, u64)>,
     /// Links that are degraded.
     failed: u64,
     pub(super) topology: Option<Word>,
@@ -67,8 +98,11 @@ pub(super) struct Flags {
 
 impl Flags {
     const USUAL: Self = Self {
+        program: Program::Uec,
         sender: true,
         receiver: false,
+        dctcp: false,
+        hold_back: false,
         trimming: true,
         sleek: false,
         reuse: false,
@@ -84,17 +118,31 @@ impl Flags {
         topology: None,
     };
 
-    /// Those of `case`, as the program reads them: one after the other.
-    pub(super) fn of(case: &Case) -> Checked<Self> {
-        let mut flags = Self::USUAL;
+    /// What `program` does without any.
+    fn usual(program: Program) -> Self {
+        match program {
+            Program::Uec => Self::USUAL,
+            Program::Eqds => Self { program, sender: false, receiver: true, ..Self::USUAL },
+        }
+    }
+
+    /// Those of `case`, as its program reads them: one after the other.
+    pub(super) fn of(case: &Case, program: Program) -> Checked<Self> {
+        let mut flags = Self::usual(program);
+        let eqds = program == Program::Eqds;
         let mut words = case.flags.iter();
         while let Some(flag) = words.next() {
+            if eqds && !EQDS.contains(&flag.text.as_str()) {
+                return Err(unknown(case, flag, EQDS));
+            }
             let mut value = || {
                 let missing = || case.error(format!("`{}` without a value", flag.text), flag);
                 words.next().ok_or_else(|| missing().hint("the value stands after the flag"))
             };
             match flag.text.as_str() {
                 "-sender_cc" => flags.sender = true,
+                "-sender_cc_algo" => flags.algorithm(case, value()?)?,
+                "-recv_oversub_cc" if eqds => flags.hold_back = true,
                 "-receiver_cc" => flags.receiver = true,
                 "-sender_cc_only" => (flags.sender, flags.receiver) = (true, false),
                 "-receiver_cc_only" => (flags.sender, flags.receiver) = (false, true),
@@ -111,21 +159,42 @@ impl Flags {
                 "-load_balancing_algo" => flags.spray = Some(value()?.text.clone()),
                 "-topo" => flags.topology = Some(value()?.clone()),
                 ECN => flags.ecn = Some((case.number(value()?)?, case.number(value()?)?)),
-                other => return Err(unknown(case, flag, other)),
+                _ => return Err(unknown(case, flag, &[WITH_VALUE, ALONE, &[ECN]].concat())),
             }
         }
         Ok(flags)
     }
+
+    /// `-sender_cc_algo` with this word.
+    fn algorithm(&mut self, case: &Case, word: &Word) -> Checked<()> {
+        let known: &[&str] = match self.program {
+            Program::Uec => &["nscc"],
+            Program::Eqds => &["dctcp"],
+        };
+        if !known.contains(&word.text.as_str()) {
+            let error = case.error(format!("`{}` is not supported", word.text), word);
+            return Err(error.hint(did_you_mean(&word.text, known)));
+        }
+        (self.sender, self.dctcp) = (true, word.text == "dctcp");
+        Ok(())
+    }
 }
 
-fn unknown(case: &Case, at: &Word, flag: &str) -> Diagnostic {
-    let known: Vec<&str> = [WITH_VALUE, ALONE, &[ECN]].concat();
-    case.error(format!("`{flag}` is not supported"), at).hint(did_you_mean(flag, &known))
+fn unknown(case: &Case, at: &Word, known: &[&str]) -> Diagnostic {
+    let flag = at.text.as_str();
+    case.error(format!("`{flag}` is not supported"), at).hint(did_you_mean(flag, known))
 }
 
 impl Flags {
     /// The edits of the base that they are, in the fabric of `around`.
     pub(super) fn edits(&self, around: &Scenario, seed: u64) -> Vec<String> {
+        match self.program {
+            Program::Uec => self.uec(around, seed),
+            Program::Eqds => eqds::edits(self, seed),
+        }
+    }
+
+    fn uec(&self, around: &Scenario, seed: u64) -> Vec<String> {
         let config = uet::Config::htsim(PAYLOAD);
         let mtu = config.mtu();
         let rtt = around.topology().clone().with_mtu(mtu).longest_rtt();
@@ -162,7 +231,10 @@ impl Flags {
             edits.push("transport.keep_connections=\"10s\"".to_owned());
         }
         if self.queue.is_some() || !self.trimming {
-            edits.push(format!("transport.rto=\"{}\"", uet::Network::rto_of(RATE, queue.0)));
+            edits.push(format!(
+                "transport.rto=\"{}\"",
+                uet::Network::rto_of(RATE, queue.0, uet::RTO_BASE)
+            ));
         }
         if self.window > 0 {
             edits.push(format!("transport.initial_window=\"{}\"", packets(self.window)));
@@ -304,7 +376,7 @@ mod tests {
         assert_eq!(scenario("!Param -seed 7").unwrap().seed(), 7);
     }
 
-    /// `FatTreeTopology` of uet-htsim: core to aggregation, one way, to a quarter, with their queues.
+    /// `FatTreeTopology` of uet-htsim: core to aggregation, one way, to a quarter, with the queues.
     #[test]
     fn degraded_links_lead_down_to_the_first_aggregation_switches() {
         let named = |failed: u64| {

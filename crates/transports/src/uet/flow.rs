@@ -1,5 +1,5 @@
-//! [`Flow`]: one connection at its sender, of one message or of several. State and rules; whose turn it is, is [`super::sender`]'s
-//! business.
+//! [`Flow`]: one connection at its sender, of one message or of several. State and rules; whose
+//! turn it is, is [`super::sender`]'s business.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use wire::uet::{Ack, UNIT, UNITS};
 
 use super::config::{Config, Network};
 use super::credit::{Credit, Demand};
-use super::nscc::{Answer, Derived, Nscc};
+use super::nscc::{Answer, Nscc};
 use super::pieces::{Leaving, Piece};
 use super::sleek::{Seen, Sleek};
 use crate::entropy::{Entropy, Feedback, Rule};
@@ -129,8 +129,8 @@ impl Flow {
         let network = config.network(cx, msg.dst);
         let draw = cx.draw.part(u64::from(msg.dst.0)).part(msg.id.0);
         let packets = config.framing().packets(msg.len);
-        let most = Derived::new(&network, config.trimming).max_window;
-        let of = (network, config.trimming);
+        let most = config.window_max(&network);
+        let of = (network, config.trimming, most);
         Self {
             msg,
             kept,
@@ -138,7 +138,7 @@ impl Flow {
             idle: None,
             network,
             nscc: Nscc::new(cx.now, config.control, of, config.initial_window),
-            credit: config.credit.then(|| Credit::new(most)),
+            credit: config.credit.then(|| Credit::new(config.credit_rule, most)),
             sleek: config.sleek.then(Sleek::default),
             entropy: Entropy::new(config.spray, config.entropies, draw),
             base: 0,
@@ -260,7 +260,7 @@ impl Flow {
     }
 
     fn fits(&self, size: u16) -> bool {
-        self.in_flight.saturating_add(i64::from(size)) <= self.nscc.window() as i64
+        self.nscc.admits(self.in_flight, size)
     }
 
     /// Whether what was lost may go whatever the window says.
@@ -314,7 +314,7 @@ impl Flow {
         let window = self.nscc.window() as i64;
         let full = self.in_flight.saturating_add(i64::from(size)) >= window;
         let target = self.spend(cx, config, size, turns);
-        let exhausted = full || !self.has_credit();
+        let exhausted = full || self.credit.as_ref().is_some_and(Credit::is_used_up);
         let ack_request = repeated || seq + 1 == self.pieces.end() || exhausted;
         let index = seq - first;
         let len = config.framing().payload_of(index, msg.len);
@@ -326,7 +326,7 @@ impl Flow {
         let demand = self.demand(config, turns);
         let Some(credit) = &mut self.credit else { return 0 };
         credit.spend(size);
-        self.target = credit.ask(demand);
+        self.target = credit.ask_with_packet(demand);
         self.await_credit(cx.now);
         self.target
     }
@@ -492,8 +492,13 @@ impl Flow {
     }
 
     fn end_speculation(&mut self) {
+        let unsent = self.resends > 0 || self.sent() < self.pieces.end();
+        let size = self.network.mtu;
         if let Some(credit) = &mut self.credit {
-            credit.end_speculation();
+            credit.end_speculation(self.backlog);
+            if unsent {
+                credit.wait(size);
+            }
         }
     }
 

@@ -19,7 +19,9 @@
 
 mod config;
 mod credit;
+mod eqds;
 mod flow;
+mod hold_back;
 mod nscc;
 mod oversubscription;
 mod pacer;
@@ -41,7 +43,7 @@ use crate::config::ConfigError;
 use crate::incoming::describes;
 use crate::outbox::CONTROL_MAX;
 
-pub use config::{Config, Network, Paths, WindowControl};
+pub use config::{Config, CreditRule, EQDS_RTO_BASE, Network, Paths, RTO_BASE, WindowControl};
 pub use nscc::Derived;
 
 use receiver::{Arrival, Receiver, Request};

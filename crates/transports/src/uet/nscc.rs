@@ -4,6 +4,7 @@
 use units::{Bytes, Dur, Time};
 
 use super::config::{Network, WindowControl};
+use super::eqds::{self, Seen, Smartt};
 
 /// The network that the constants were found on.
 const REFERENCE_BDP: f64 = 150_000.0;
@@ -118,17 +119,23 @@ pub(super) struct Nscc {
     trigger: bool,
     bytes_ignored: u64,
     bytes_to_ignore: u64,
+    /// Of SMaRTT.
+    smartt: Smartt,
 }
 
 impl Nscc {
     pub(super) fn new(
         now: Time,
         control: WindowControl,
-        (network, trimming): (Network, bool),
+        (network, trimming, most): (Network, bool, u64),
         first: Option<Bytes>,
     ) -> Self {
         let derived = Derived::new(&network, trimming);
-        let Derived { min_window, max_window, .. } = derived;
+        let min_window = derived.min_window;
+        let max_window = match control {
+            WindowControl::Nscc => derived.max_window.min(most),
+            _ => most,
+        };
         Self {
             control,
             derived,
@@ -151,7 +158,17 @@ impl Nscc {
             trigger: false,
             bytes_ignored: 0,
             bytes_to_ignore: 0,
+            smartt: Smartt::default(),
         }
+    }
+
+    /// Whether a packet of `size` bytes may go with so many in flight. EQDS sends while any may.
+    pub(super) fn admits(&self, in_flight: i64, size: u16) -> bool {
+        let size = match self.control {
+            WindowControl::Dctcp | WindowControl::Smartt => 1,
+            _ => i64::from(size),
+        };
+        in_flight.saturating_add(size) <= self.window as i64
     }
 
     /// Bytes that may be in flight.
@@ -194,7 +211,20 @@ impl Nscc {
             }
             None => self.average_delay,
         };
-        if self.control != WindowControl::Nscc || self.quick_adapt(answer, delay) {
+        match self.control {
+            WindowControl::Nscc => {}
+            WindowControl::Dctcp => {
+                self.window = eqds::dctcp(self.window, newly, marked, u64::from(self.network.mtu));
+                return;
+            }
+            WindowControl::Smartt => {
+                let seen = self.seen(answer, Dur(delay as u64));
+                self.window = self.smartt.on_ack(self.window, seen);
+                return;
+            }
+            WindowControl::Constant | WindowControl::None => return,
+        }
+        if self.quick_adapt(answer, delay) {
             return;
         }
         let target = self.derived.target.0 as f64;
@@ -223,10 +253,28 @@ impl Nscc {
         self.trigger = true;
         // Trimming says what a mark would.
         let answer = Answer { marked: true, ..answer };
+        match self.control {
+            WindowControl::Dctcp => {
+                self.window = self.window.saturating_sub(size).max(self.derived.min_window);
+            }
+            WindowControl::Smartt => {
+                let seen = self.seen(answer, Dur::ZERO);
+                self.window = self.smartt.on_nack(self.window, size, seen);
+            }
+            _ => {}
+        }
         if self.control == WindowControl::Nscc && !self.quick_adapt(answer, 0.0) && !spare {
             self.window = self.window.saturating_sub(size);
         }
         self.bound();
+    }
+
+    /// What SMaRTT looks at.
+    fn seen(&self, answer: Answer, delay: Dur) -> Seen {
+        let Answer { now, newly, in_flight, marked, .. } = answer;
+        let Network { rtt: base, mtu, payload, .. } = self.network;
+        let most = self.max_window;
+        Seen { now, newly, in_flight, marked, delay, base, most, mtu, payload }
     }
 
     /// A packet of `size` bytes is lost.
@@ -241,8 +289,10 @@ impl Nscc {
     fn lower_base(&mut self, rtt: Dur) {
         if rtt < self.network.rtt {
             self.network.rtt = rtt;
-            self.max_window = max_window(&self.network);
-            self.bound();
+            if self.control == WindowControl::Nscc {
+                self.max_window = self.max_window.min(max_window(&self.network));
+                self.bound();
+            }
         }
     }
 
@@ -371,7 +421,7 @@ mod tests {
     }
 
     fn window(first: u64) -> Nscc {
-        Nscc::new(at(0), WindowControl::Nscc, (worked(), true), Some(Bytes(first)))
+        Nscc::new(at(0), WindowControl::Nscc, (worked(), true, 262_926), Some(Bytes(first)))
     }
 
     fn answer(us: u64, newly: u64, marked: bool, delay: Dur) -> Answer {
@@ -445,8 +495,12 @@ mod tests {
 
     #[test]
     fn a_constant_window_stays() {
-        let mut nscc =
-            Nscc::new(at(0), WindowControl::Constant, (worked(), true), Some(Bytes(50_000)));
+        let mut nscc = Nscc::new(
+            at(0),
+            WindowControl::Constant,
+            (worked(), true, 262_926),
+            Some(Bytes(50_000)),
+        );
         for us in 1..200 {
             nscc.on_ack(answer(us, 4_150, us % 2 == 0, Dur::from_us(us)));
             nscc.on_nack(answer(us, 0, true, Dur::ZERO), 4_150, false);

@@ -5,9 +5,9 @@ use units::{Dur, Time};
 use wire::uet::{Ack, Kind, Repr, UNIT, UNITS};
 
 use super::config::{Config, WindowControl};
-use super::nscc::Derived;
+use super::hold_back::HoldBack;
 use super::oversubscription::Oversubscription;
-use super::pacer::{Given, Pacer};
+use super::pacer::{Given, Join, Pacer};
 use super::pieces::Arriving;
 use super::{CREDIT_TIMER, Control, LINGER_TIMER, OVERSUBSCRIPTION_TIMER, Outbox, path};
 use crate::incoming::{Incoming, Message};
@@ -182,6 +182,8 @@ pub(super) struct Receiver {
     oversubscription: Option<Oversubscription>,
     /// Its timer runs.
     looks: bool,
+    /// Where turns of credit may be left out.
+    hold_back: Option<HoldBack>,
     /// Counts grants of credit: their EVs.
     grants: u16,
 }
@@ -193,8 +195,9 @@ impl Receiver {
         let alone = config.credit && config.control == WindowControl::None;
         let ratio = oversubscription.filter(|&ratio| alone && ratio > 1.0);
         let oversubscription = ratio.map(Oversubscription::new);
-        let pacer = Pacer::new(config.credit_turn);
-        Self { config, messages, pacer, oversubscription, looks: false, grants: 0 }
+        let pacer = Pacer::new(config.credit_rule, config.credit_turn);
+        let hold_back = config.hold_back.then(HoldBack::default);
+        Self { config, messages, pacer, oversubscription, looks: false, hold_back, grants: 0 }
     }
 
     /// A packet has arrived, whole or trimmed.
@@ -208,6 +211,9 @@ impl Receiver {
     ) {
         if let Some(oversubscription) = &mut self.oversubscription {
             oversubscription.on_packet(request.marked, how);
+        }
+        if let Some(hold_back) = &mut self.hold_back {
+            hold_back.on_packet(cx.now, request.marked || how != Arrival::Whole);
         }
         self.receive(cx, key, request, how, out);
         self.give_credit(cx, out);
@@ -257,7 +263,12 @@ impl Receiver {
         let whole = how == Arrival::Whole;
         let known = conn.received.contains(request.seq);
         if self.config.credit && (whole || how == Arrival::Asks || !known) {
-            self.pacer.ask(at, &mut conn.given, request.target, !whole);
+            let join = match how {
+                Arrival::Whole => Join::No,
+                Arrival::Trimmed { .. } => Join::Refused,
+                Arrival::Asks => Join::Asks,
+            };
+            self.pacer.ask(at, &mut conn.given, request.target, join);
         }
         match how {
             Arrival::Asks => return,
@@ -283,7 +294,10 @@ impl Receiver {
             return;
         }
         let due = self.pacer.due(cx.now);
-        if due <= cx.now
+        let hold_back = self.hold_back.as_mut().filter(|_| due <= cx.now);
+        if hold_back.is_some_and(|hold_back| hold_back.leaves_out(cx.now, cx.draw)) {
+            self.pacer.leave_out(cx.paced_from(due), cx.net.rate(0));
+        } else if due <= cx.now
             && let Some(at) = self.pacer.next(|at| self.messages.is_open(at))
             && let Some(conn) = self.messages.get_mut(at)
         {
@@ -394,8 +408,8 @@ impl Receiver {
         out.push(control(cx, &self.config, key, &of, Kind::Ack { entropy, psn: number, ack }));
     }
 
-    /// Whether the message is over. If all of it came, its ACK was lost: here is another, to a packet
-    /// or to a `probe`.
+    /// Whether the message is over. If all of it came, its ACK was lost: here is another, to a
+    /// packet or to a `probe`.
     fn answer_for_finished(
         &mut self,
         cx: &mut Cx<'_>,
@@ -453,8 +467,7 @@ impl Receiver {
         if self.messages.is_empty() {
             self.look_later(cx);
         }
-        let beyond =
-            Derived::new(&self.config.network(cx, key.src), self.config.trimming).max_window / UNIT;
+        let beyond = self.config.window_max(&self.config.network(cx, key.src)) / UNIT;
         let conn = Conn {
             key,
             kept: request.kept,

@@ -87,7 +87,7 @@ impl Sleek {
         self.resent = self.resent.min(seq);
     }
 
-    /// An answer came `now`; `more`: something has not been sent yet. `None`: nothing is waited for.
+    /// An answer came `now`; `more`: something is yet to be sent. `None`: nothing is waited for.
     pub(super) fn plan(&mut self, now: Time, more: Option<bool>, base: Dur, target: Dur) {
         let wait = |more| if more { base * FIRST_PROBE } else { base + target };
         self.probe_due = more.map(|more| now.saturating_add(wait(more)));

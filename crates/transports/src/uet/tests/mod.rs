@@ -11,6 +11,7 @@ use wire::uet::{Ack, Kind, Repr};
 use super::{Config, Paths, Uet, WindowControl};
 use crate::entropy::Rule;
 
+mod eqds;
 mod pieces;
 mod sleek;
 

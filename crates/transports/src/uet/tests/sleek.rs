@@ -116,6 +116,6 @@ fn a_message_whose_peer_is_gone_fails_in_the_end() {
 #[test]
 fn sleek_needs_a_window() {
     let alone = Config { control: WindowControl::None, credit: true, ..sleek() };
-    let what = "Ultra Ethernet: sleek counts packets of a window, and there is none";
+    let what = "Ultra Ethernet: sleek counts packets of NSCC's window (control nscc)";
     assert_eq!(alone.check().unwrap_err().to_string(), what);
 }
