@@ -251,7 +251,7 @@ end
 -- Ultra Ethernet (crates/wire/src/uet.rs).
 do
   local TYPES = { [2] = "REQUEST", [8] = "ACK", [10] = "NACK", [11] = "control" }
-  local CONTROL = { [0] = "CLOSE", [1] = "CREDIT", [2] = "REQ" }
+  local CONTROL = { [0] = "CLOSE", [1] = "CREDIT", [2] = "REQ", [3] = "PROBE" }
   local all = {
     field("type", "Type", 0, 1, TYPES),
     field("message", "Message", 8, 8),
@@ -260,6 +260,8 @@ do
   local again = flag("flags.repeated", "Sent before", 1, 1, 0x02)
   local marked = flag("flags.marked", "Marked", 1, 1, 0x04)
   local last_hop = flag("flags.last_hop", "Trimmed at the last hop", 1, 1, 0x08)
+  local kept = flag("flags.kept", "The connection is kept", 1, 1, 0x20)
+  local probe = flag("flags.probe", "Of a probe", 1, 1, 0x10)
   local entropy = field("entropy", "Entropy value", 2, 2)
   local psn = field("psn", "Packet", 4, 4)
   local length = field("message_len", "Message length", 16, 8)
@@ -267,9 +269,9 @@ do
   local which = field("control", "Control packet", 1, 1, CONTROL)
   local kinds = {
     all = all,
-    [2] = { ask, again, entropy, psn, length,
+    [2] = { ask, again, kept, entropy, psn, length,
       field("payload_len", "Payload length before trimming", 24, 4), target },
-    [8] = { again, marked, entropy, psn, field("bitmap", "Bitmap", 16, 8),
+    [8] = { again, marked, probe, entropy, psn, field("bitmap", "Bitmap", 16, 8),
       field("expected", "Next packet expected", 24, 4), field("base", "Base of the bitmap", 28, 4),
       field("received", "Bytes received / 256", 35, 3),
       field("out_of_order", "Packets out of order", 38, 2) },
@@ -277,6 +279,7 @@ do
     [11] = { which },
     CREDIT = { field("credit", "Credit given / 256", 28, 4) },
     REQ = { length, target },
+    PROBE = { entropy, psn },
   }
   register(251, protocol("uet", "Ultra Ethernet", 40, kinds, function(bytes)
     local kind, which = number(bytes, 0, 1), number(bytes, 1, 1)

@@ -1370,9 +1370,10 @@ class TransportUet(_TransportUet, total=False):
     base_rtt: str
     """The round trip of a full packet on an empty path, from which windows, target delay and
     timeout follow; `"longest"`: on the longest path of the fabric (above 0)."""
-    control: Literal["nscc", "constant", "none"]
+    control: Literal["nscc", "dctcp", "smartt", "constant", "none"]
     """How a sender's window follows the network: `nscc` by delay, marks and trimmed packets,
-    `constant` not at all; `none`: there is no window, and `credit` has to be on."""
+    `dctcp` and `smartt` as EQDS does, `constant` not at all; `none`: there is no window, and
+    `credit` has to be on."""
     control_size: str
     """Bytes on the wire of acknowledgements and NACKs (40B to 65000B)."""
     control_weight: int
@@ -1380,26 +1381,39 @@ class TransportUet(_TransportUet, total=False):
     credit: bool
     """Receivers give credit (RCCC), at 0.99 of their link's rate; a sender needs credit beside
     its window."""
+    credit_rule: Literal["rccc", "eqds"]
+    """How senders ask for credit and receivers give it: `rccc`, or `eqds` in whole turns, first
+    to messages with refused packets, at 0.986 of their link's rate."""
     credit_turn: str
     """What a message is given in its turn, in whole units of 256 B (256B to 1000000B)."""
     entropies: int
     """Entropy values of a message (a power of two, 1 to 32768)."""
     header: str
     """Bytes on the wire beside the payload (40B to 65000B)."""
+    hold_back: bool
+    """Turns of credit are left out at random by the share of packets that were marked or trimmed
+    in the last 10us, beyond a tenth (EQDS, for oversubscribed fabrics)."""
     initial_window: str
-    """The first window of a message, headers included; `"derived"`: one and a half
-    bandwidth-delay products, which are also the most (at least 1 B)."""
+    """The first window of a message, headers included, `max_window` at most; `"derived"`: that
+    (at least 1 B)."""
+    keep_connections: str
+    """Messages of one channel share a connection, with its window, credit and entropy values; it
+    is kept for this long after the last of them was acknowledged (up to `rx_idle_timeout`)."""
     kind: Literal["uet"]
     """Ultra Ethernet (UE 1.0): a window at the sender by delay, marks and trimming (NSCC),
     credit of the receiver (RCCC), or both, and a path for each packet by entropy values
     (oblivious, bitmap, REPS, mixed)."""
+    max_window: str
+    """The most that may be in flight, or sent before the first answer, headers included;
+    `"derived"`: one and a half bandwidth-delay products, which NSCC keeps to anyway (at least 1
+    B)."""
     oversubscription: Union[float, int, str]
     """What hosts can send over what the fabric carries between switches. Above 1, and with
     `control = "none"`, credit is given at a rate that follows marks and trimming; `"derived"`:
     from the topology's rates (1 to 1000)."""
     payload: str
     """Payload of a full packet (1B to 65000B)."""
-    preset: Literal["htsim"]
+    preset: Literal["htsim", "eqds"]
     """Published values for the keys that are not written."""
     rto: str
     """A packet that is not answered for this long is lost; `"derived"`: 15us and six times the
@@ -1409,11 +1423,17 @@ class TransportUet(_TransportUet, total=False):
     sack_threshold: str
     """A receiver acknowledges after so many bytes on the wire; marked packets, the first, and
     those that ask for it, at once (1B to 1000000B)."""
-    spray: Literal["oblivious", "bitmap", "reps", "mixed"]
+    sleek: bool
+    """A sender finds losses by packets that arrive out of order, and by probes (SLEEK); for
+    switches that do not trim. With `control = "nscc"` only."""
+    spray: Literal["oblivious", "bitmap", "skip", "reps", "mixed"]
     """How the entropy value of each packet is chosen, by which it takes its path. See
     docs/specs/uet.md, section 3."""
     time_wait: str
     """How long a receiver remembers a finished message (own) (above `abort_after`)."""
+    trimming: bool
+    """Switches trim. Where they do not, windows aim at a queueing delay of one base round trip,
+    not of three quarters, and a timeout does not freeze REPS."""
 
 
 class TransportBuffer(TypedDict, total=False):
@@ -1658,6 +1678,21 @@ class Measure(_Measure, total=False):
     """Messages submitted before this are measured (after `from`)."""
 
 
+class QueueLink(TypedDict, total=False):
+    """The table `[queue.link]`."""
+
+    link: str
+    """The link. Nodes are `host n`, `tor n`, `agg n`, `core n`. The leaves of a leaf-spine are
+    `tor`, its spines `agg`; the switch of a star is `tor 0`, those of a dumbbell `tor 0` and
+    `tor 1`. The intermediate switches of a `vl2` are `core`. In a `bcube`: `host n`, `relay n`,
+    `switch m`, level 0 first (`"A n -> B m"`)."""
+    one_way: bool
+    """Only in the direction written; otherwise both."""
+    share: Union[float, int]
+    """What the ports at its ends hold, and the lengths from which they mark, times this (0.001
+    to 1000)."""
+
+
 class QueueSwitch(TypedDict, total=False):
     """The table `[queue.switch]`."""
 
@@ -1694,6 +1729,7 @@ class QueueNdp(TypedDict, total=False):
     """Headers and control packets served per round while full packets wait (1 to 255)."""
     kind: Literal["ndp"]
     """Short data queue, headers and control first (10:1), trimming, bouncing."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     switch: Union[QueueSwitch, Sequence[QueueSwitch]]
     trim: bool
     """What does not fit is trimmed; otherwise it is lost."""
@@ -1712,6 +1748,7 @@ class QueueDropTail(TypedDict, total=False):
     """An ECN-capable packet that arrives to find more than this is marked."""
     kind: Literal["drop-tail"]
     """First in, first out; drops what does not fit; optional ECN threshold or RED."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     mark_at: Literal["arrival", "departure"]
     """When a packet is marked: as it arrives, for what it finds, or as its transmission begins,
     for what it leaves behind."""
@@ -1741,6 +1778,7 @@ class QueueCutPayload(TypedDict, total=False):
     least one full packet)."""
     kind: Literal["cut-payload"]
     """First in, first out; cuts the payload off what would exceed a threshold."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     switch: Union[QueueSwitch, Sequence[QueueSwitch]]
     trim_threshold: str
     """What would make the queue longer than this loses its payload (a full packet to
@@ -1877,6 +1915,7 @@ class QueueFair(_QueueFair, total=False):
 
     kind: Literal["fair"]
     """A queue for each traffic class, served in turn: equal shares in bytes."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     quantum: str
     """What a class may send before it is the next one's turn (a full packet to 1 MB)."""
     switch: Union[QueueSwitch, Sequence[QueueSwitch]]
@@ -1911,6 +1950,7 @@ class QueuePriority(_QueuePriority, total=False):
     switch it is of its own class again."""
     kind: Literal["priority"]
     """A queue for each traffic class, the highest class first."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     sort_by: Literal["class", "payload"]
     """Which queue a packet joins. `payload`: of two, the lower if it carries payload, the higher
     if it is trimmed or control, whatever its class."""
@@ -1929,6 +1969,7 @@ class QueuePfabric(TypedDict, total=False):
     kind: Literal["pfabric"]
     """The message with the least left first, by its packets' headers; loses of that with the
     most left: for `pfabric`."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     switch: Union[QueueSwitch, Sequence[QueueSwitch]]
 
 
@@ -1949,6 +1990,7 @@ class QueueP4(TypedDict, total=False):
     kind: Literal["p4"]
     """A P4 program says which queue a packet joins, trimmed or not: p4/ndp_switch.p4, or your
     own."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     memory: str
     """Bytes that a port holds, the packet in service included; what the program wants beyond
     that is lost (at least one full packet, at most 1 GB)."""
@@ -2012,6 +2054,7 @@ class QueueLossless(TypedDict, total=False):
     """Headroom is memory beside `buffer`, not part of it."""
     kind: Literal["lossless"]
     """Priority flow control: switches pause their neighbours before their memory is full."""
+    link: Union[QueueLink, Sequence[QueueLink]]
     lossless: Sequence[Any]
     """Classes that are paused. Others are lost at their threshold, and have no headroom (0 to
     7)."""

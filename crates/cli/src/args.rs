@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     /// Say how many rows of reproduced studies came out: a line per study, and a page
     Scoreboard(Scoreboard),
-    /// Run a list of cases of the public Ultra Ethernet simulator (validate_*.txt): limit, tail and
+    /// Run lists of cases of the public Ultra Ethernet simulator (validate_*.txt): limit, tail and
     /// verdict of each (docs/peers-files.md)
     Validate(Validate),
     /// List what a scenario can name, one line each
@@ -507,8 +507,9 @@ pub(crate) struct Check {
 
 #[derive(Args)]
 pub(crate) struct Validate {
-    /// The list; matrices and topologies are found relative to it
-    pub(crate) file: PathBuf,
+    /// The lists; matrices and topologies are found relative to each
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// Run only the cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,

@@ -1,4 +1,4 @@
-//! `trimline validate`: the cases of a list of the public Ultra Ethernet simulator, with verdicts.
+//! `trimline validate`: the cases of lists of the public Ultra Ethernet simulator, with verdicts.
 
 use std::io::IsTerminal;
 
@@ -15,6 +15,8 @@ use crate::{Ended, args, say, say_json, tell};
 /// A case. The keys are part of the command-line contract.
 #[derive(Serialize)]
 struct Judged {
+    /// The file.
+    list: String,
     case: String,
     verdict: &'static str,
     /// Microseconds from time zero, at the sender.
@@ -38,56 +40,80 @@ struct JudgedFlow {
 /// `trimline validate`. A case that is refused, or whose run breaks, does not keep
 /// the others from running.
 pub(crate) fn validate(args: &args::Validate, progress: args::Progress) -> Ended {
-    let list = CaseList::load(&args.file)?;
-    let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name().contains(only));
-    let cases: Vec<&Case> = list.cases().iter().filter(wanted).collect();
-    if cases.is_empty() {
-        let error = format!("no case of {} has this text in its name", args.file.display());
-        let names: Vec<&str> = list.cases().iter().map(Case::name).collect();
+    let lists: Vec<CaseList> =
+        args.files.iter().map(|file| CaseList::load(file)).collect::<Result<_, _>>()?;
+    let wanted = |case: &Case| args.only.as_ref().is_none_or(|only| case.name().contains(only));
+    if !lists.iter().flat_map(CaseList::cases).any(wanted) {
+        let files: Vec<_> = args.files.iter().map(|file| file.display().to_string()).collect();
+        let error = format!("no case of {} has this text in its name", files.join(", "));
+        let names: Vec<&str> = lists.iter().flat_map(CaseList::cases).map(Case::name).collect();
         return Err(Diagnostic::new(error).hint(format!("there are: {}", names.join("; "))).into());
     }
-    let mut judged = Vec::new();
-    for case in cases {
-        judged.push(run(case, args, progress)?);
+    let (mut all, mut tables) = (Vec::new(), 0);
+    for (list, file) in lists.iter().zip(&args.files) {
+        let file = file.display().to_string();
+        let cases = list.cases().iter().filter(|case| wanted(case));
+        let judged = cases.map(|case| run(&file, case, args, progress));
+        let judged = judged.collect::<Result<Vec<_>, _>>()?;
+        if !judged.is_empty() && !args.json {
+            if lists.len() > 1 {
+                say(file)?;
+            }
+            say(table(&judged))?;
+            tables += 1;
+        }
+        all.extend(judged);
     }
     if args.json {
-        say_json(&judged)?;
+        say_json(&all)?;
     } else {
-        say(table(&judged))?;
+        say(sums(&all, tables))?;
     }
-    ended(&judged)
+    ended(&all)
 }
 
-fn run(case: &Case, args: &args::Validate, progress: args::Progress) -> Result<Judged, Error> {
+fn run(
+    list: &str,
+    case: &Case,
+    args: &args::Validate,
+    progress: args::Progress,
+) -> Result<Judged, Error> {
     let mut bar = Bar::reading(progress, case.name());
     let ready = match case.ready(args.seed) {
         Ok(ready) => ready,
-        Err(why) => return not_run(case, "refused", bar, &why.into()),
+        Err(why) => return not_run(list, case, "refused", bar, &why.into()),
     };
     let options = Options { threads: args.threads.number(), ..Options::default() };
     bar.running(&ready.scenario);
     match simulate(&ready.scenario, &options, &mut |p| bar.update(&ready.scenario, p)) {
-        Ok(simulated) => Ok(Judged::of(case, Verdict::of(case, &ready, &simulated.flows))),
+        Ok(simulated) => Ok(Judged::of(list, case, Verdict::of(case, &ready, &simulated.flows))),
         Err(Error::Stopped) => Err(Error::Stopped),
-        Err(why) => not_run(case, "broken", bar, &why),
+        Err(why) => not_run(list, case, "broken", bar, &why),
     }
 }
 
 /// Say why a case has no result.
-fn not_run(case: &Case, verdict: &'static str, bar: Bar, why: &Error) -> Result<Judged, Error> {
+fn not_run(
+    list: &str,
+    case: &Case,
+    verdict: &'static str,
+    bar: Bar,
+    why: &Error,
+) -> Result<Judged, Error> {
     drop(bar);
     tell(why.render(std::io::stderr().is_terminal()));
-    Ok(Judged::without(case, verdict, why))
+    Ok(Judged::without(list, case, verdict, why))
 }
 
 impl Judged {
-    fn of(case: &Case, verdict: Verdict) -> Self {
+    fn of(list: &str, case: &Case, verdict: Verdict) -> Self {
         let flow = |flow: scenario::cases::Flow| JudgedFlow {
             flow: flow.name,
             limit_us: flow.limit,
             tail_us: flow.tail_us,
         };
         Self {
+            list: list.to_owned(),
             case: case.name().to_owned(),
             verdict: if verdict.passed { "pass" } else { "fail" },
             limit_us: case.limit(),
@@ -99,8 +125,9 @@ impl Judged {
         }
     }
 
-    fn without(case: &Case, verdict: &'static str, why: &Error) -> Self {
+    fn without(list: &str, case: &Case, verdict: &'static str, why: &Error) -> Self {
         Self {
+            list: list.to_owned(),
             case: case.name().to_owned(),
             verdict,
             limit_us: case.limit(),
@@ -137,9 +164,24 @@ fn table(all: &[Judged]) -> String {
     right(table)
 }
 
+fn count(all: &[Judged], verdict: &str) -> usize {
+    all.iter().filter(|case| case.verdict == verdict).count()
+}
+
+/// How many cases of so many lists have each verdict that any has.
+fn sums(all: &[Judged], lists: usize) -> String {
+    let counted = |of: &str| (count(all, of), of.to_owned());
+    let verdicts = ["pass", "fail", "refused", "broken"].map(counted);
+    let verdicts = verdicts.into_iter().filter(|(n, _)| *n > 0);
+    let verdicts: Vec<_> = verdicts.map(|(n, verdict)| format!("{n} {verdict}")).collect();
+    let some = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (cases, lists) = (some(all.len(), "case"), some(lists, "list"));
+    format!("{cases} of {lists}: {}", verdicts.join(", "))
+}
+
 /// The command fails unless all cases passed.
 fn ended(all: &[Judged]) -> Ended {
-    let count = |verdict| all.iter().filter(|case| case.verdict == verdict).count();
+    let count = |verdict| count(all, verdict);
     let (failed, refused, broken) = (count("fail"), count("refused"), count("broken"));
     if failed + refused + broken == 0 {
         return Ok(());

@@ -123,6 +123,12 @@ pub trait DisciplineSpec: Any + Debug + Send + Sync + SameSpec {
         None
     }
 
+    /// The same with `share` of the capacity, and of the length from which packets are marked;
+    /// `None` if that is not known of its kind.
+    fn scaled(&self, _share: f64) -> Option<QueueSpec> {
+        None
+    }
+
     /// The most bytes that leave a port before a packet does that has just joined, with packets of
     /// up to `mtu` bytes. As it stands here: of a kind that serves in order of arrival.
     fn backlog(&self, mtu: u64) -> u64 {

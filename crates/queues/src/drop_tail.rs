@@ -31,6 +31,11 @@ impl DisciplineSpec for DropTailSpec {
         Some(Self { capacity, ..*self }.wrap())
     }
 
+    fn scaled(&self, share: f64) -> Option<QueueSpec> {
+        let ecn_threshold = self.ecn_threshold.map(|threshold| threshold.scaled(share));
+        Some(Self { capacity: self.capacity.scaled(share), ecn_threshold }.wrap())
+    }
+
     fn peeks(&self) -> bool {
         true
     }

@@ -161,6 +161,16 @@ impl Capacity {
             Self::Bytes(n) => u64::from(n),
         }
     }
+
+    /// `share` of it, rounded down, but never nothing.
+    #[must_use]
+    pub fn scaled(self, share: f64) -> Self {
+        let scaled = |n: u32| ((f64::from(n) * share) as u32).max(1);
+        match self {
+            Self::Packets(n) => Self::Packets(scaled(n)),
+            Self::Bytes(n) => Self::Bytes(scaled(n)),
+        }
+    }
 }
 
 /// The shortest packet: bare headers of IP and a transport, bytes.

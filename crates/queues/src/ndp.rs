@@ -71,6 +71,13 @@ impl DisciplineSpec for NdpSpec {
         vec![self.data_capacity, self.header_capacity]
     }
 
+    fn scaled(&self, share: f64) -> Option<QueueSpec> {
+        let marks = self.marks.map(|ramp| ramp.scaled(share));
+        let data_capacity = self.data_capacity.scaled(share);
+        let header_capacity = self.header_capacity.scaled(share);
+        Some(Self { data_capacity, header_capacity, marks, ..*self }.wrap())
+    }
+
     /// A packet waits as data, and once trimmed as a header; what waits in the other queue
     /// meanwhile is served in the ratio of the weights.
     fn backlog(&self, mtu: u64) -> u64 {

@@ -93,6 +93,12 @@ impl Ramp {
         Self { unit, min: at, max: at, probability: 1.0 }
     }
 
+    /// From `share` of its least length on, up to `share` of its greatest.
+    pub(crate) fn scaled(self, share: f64) -> Self {
+        let scaled = |n: u32| (f64::from(n) * share) as u32;
+        Self { min: scaled(self.min), max: scaled(self.max), ..self }
+    }
+
     pub(crate) fn chance(&self, length: f64) -> f64 {
         let (min, max) = (f64::from(self.min), f64::from(self.max));
         if length <= min {
@@ -123,6 +129,11 @@ impl DisciplineSpec for RedSpec {
 
     fn with_capacity(&self, capacity: Capacity) -> Option<QueueSpec> {
         Some(Self { capacity, ..*self }.into())
+    }
+
+    fn scaled(&self, share: f64) -> Option<QueueSpec> {
+        let (capacity, ramp) = (self.capacity.scaled(share), self.ramp.scaled(share));
+        Some(Self { capacity, ramp, ..*self }.into())
     }
 
     fn marks_at_departure(&self) -> bool {

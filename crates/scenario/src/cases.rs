@@ -1,7 +1,8 @@
-//! Lists of cases of the public Ultra Ethernet simulator (`validate_*.txt`), run as they are: each
-//! case is a connection matrix with flags of its command line and limits for completion times
-//! (docs/peers-files.md).
+//! Lists of cases of the public Ultra Ethernet simulator (`validate_*.txt`), for that and for EQDS,
+//! run as they are: each case is a connection matrix with flags of a command line and limits for
+//! completion times (docs/peers-files.md).
 
+mod eqds;
 mod flags;
 mod list;
 mod ready;

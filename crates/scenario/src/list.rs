@@ -63,6 +63,7 @@ pub fn schema() -> Value {
     });
     each(&mut queue, |kind, keys| {
         keys["switch"] = some(&table(&queue::switch_keys()));
+        keys["link"] = some(&table(&queue::links::keys()));
         match kind {
             "lossless" => keys["ecn"] = some(&table(&lossless::ecn_keys())),
             "fair" | "priority" => keys["class"] = some(&classes),
@@ -152,6 +153,7 @@ pub fn keys() -> Vec<Section> {
         nic::buffer_keys,
         queue::class_keys,
         queue::switch_keys,
+        queue::links::keys,
         lossless::ecn_keys,
         host::keys,
         host::stack_keys,

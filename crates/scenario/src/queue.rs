@@ -1,5 +1,7 @@
 //! The `[queue]` table: the discipline of every switch port.
 
+pub(crate) mod links;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -67,7 +69,7 @@ pub(crate) fn at_switches(
     queue: &QueueSpec,
     topology: &Topology,
     transports: &Transports,
-) -> Checked<Vec<(u32, QueueSpec)>> {
+) -> Checked<BTreeMap<u32, QueueSpec>> {
     let transports: Vec<&Transport> = transports.iter().collect();
     let mut all = BTreeMap::new();
     for table in tables {
@@ -88,7 +90,7 @@ pub(crate) fn at_switches(
             }
         }
     }
-    Ok(all.into_iter().collect())
+    Ok(all)
 }
 
 /// The queues of the ports to hosts, by the link that they transmit over, if they differ.

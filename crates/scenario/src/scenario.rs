@@ -274,6 +274,10 @@ fn read(
     tables.queue.finish_tables("switch", of_switches)?;
     // Of no kind that has `[[queue.switch]]`.
     queues_at.extend(queue::at_last_hops(&queue, &topology));
+    let mut of_links = tables.queue.tables("link")?;
+    queue::links::read(&mut of_links, &queue, &topology, &transports, &mut queues_at)?;
+    tables.queue.finish_tables("link", of_links)?;
+    let queues_at: Vec<_> = queues_at.into_iter().collect();
     let queues: Vec<_> = queues_at.iter().map(|(_, queue)| queue).chain([&queue]).collect();
     let alone = buffer.is_none() && !transports.telemetry();
     topology::check_slots(&tables.topology, &topology, &queues, alone, &script.faults)?;

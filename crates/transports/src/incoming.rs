@@ -17,6 +17,10 @@ pub(crate) trait Message {
     fn key(&self) -> MsgKey;
     /// When something of it last arrived.
     fn heard(&self) -> Time;
+    /// The messages that fail if no more comes: this, unless a transport keeps several together.
+    fn unfinished(&self) -> Vec<MsgKey> {
+        vec![self.key()]
+    }
 }
 
 /// What happened to a message that is over.
@@ -130,7 +134,9 @@ impl<M: Message> Incoming<M> {
             return None;
         };
         let message = self.close(cx, at, Over::Abandoned)?;
-        cx.fx.failed(key, FailReason::Cancelled);
+        for key in message.unfinished() {
+            cx.fx.failed(key, FailReason::Cancelled);
+        }
         Some((at, message))
     }
 
@@ -143,7 +149,9 @@ impl<M: Message> Incoming<M> {
         let mut over = Vec::new();
         for at in silent {
             let Some(message) = self.close(cx, at, Over::Abandoned) else { continue };
-            cx.fx.failed(message.key(), FailReason::TimedOut);
+            for key in message.unfinished() {
+                cx.fx.failed(key, FailReason::TimedOut);
+            }
             over.push((at, message));
         }
         if !self.messages.is_empty() {

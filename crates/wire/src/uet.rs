@@ -5,10 +5,10 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 1 | type: 2 REQUEST, 8 ACK, 10 NACK, 11 control |
-//! | 1 | 1 | flags, see [`flags`]; control: 0 CLOSE, 1 CREDIT, 2 REQ |
+//! | 1 | 1 | flags, see [`flags`]; control: 0 CLOSE, 1 CREDIT, 2 REQ, 3 PROBE |
 //! | 2 | 2 | entropy value; ACK, NACK: that of the packet answered |
-//! | 4 | 4 | packet number in the message, modulo 2^32; ACK, NACK: of the packet answered |
-//! | 8 | 8 | message id of the data sender |
+//! | 4 | 4 | packet number in the connection, modulo 2^32; ACK, NACK: of the packet answered; PROBE and its ACK: the probe's own; REQ: 1 if the connection is kept |
+//! | 8 | 8 | connection: the id of its first message, of the data sender. Unless it is kept, it has no other |
 //! | 16 | 8 | REQUEST, REQ: length of the message in bytes, all ones if it never ends. ACK: bitmap |
 //! | 24 | 4 | REQUEST: payload length before any trimming. ACK: next packet number expected |
 //! | 28 | 4 | ACK: the packet number of the bitmap's lowest bit. REQUEST, REQ: credit target, CREDIT: credit given, in units of 256 B, modulo 2^32 |
@@ -40,6 +40,10 @@ pub mod flags {
     pub const MARKED: u8 = 4;
     /// NACK: it was trimmed at the last hop.
     pub const LAST_HOP: u8 = 8;
+    /// ACK: of a probe.
+    pub const PROBE: u8 = 16;
+    /// REQUEST: the connection stays when its messages are complete, and has more than one.
+    pub const KEPT: u8 = 32;
 }
 
 /// Why bytes are not such a header.
@@ -63,6 +67,8 @@ pub struct Ack {
     pub repeated: bool,
     /// The packet answered had a congestion mark.
     pub marked: bool,
+    /// The packet answered was a probe.
+    pub probe: bool,
     /// All packets below have arrived, modulo 2^32.
     pub expected: u32,
     /// Bit n: whether packet `base + n` has arrived.
@@ -92,6 +98,9 @@ pub enum Kind {
         ack_request: bool,
         /// It was sent before.
         repeated: bool,
+        /// The connection is kept for more messages. Which one this packet is of, and where in it,
+        /// the semantic layer says; `psn` counts through all of them.
+        kept: bool,
         /// The credit that the sender has asked for since the message began, in units of [`UNIT`],
         /// modulo 2^32; zero where receivers give none.
         target: u32,
@@ -125,10 +134,19 @@ pub enum Kind {
     },
     /// The sender waits for credit (REQ).
     CreditRequest {
-        /// Length of the message.
+        /// Length of the message; of a connection that is kept, zero.
         size: u64,
         /// As in a packet with payload.
+        kept: bool,
+        /// As in a packet with payload.
         target: u32,
+    },
+    /// The sender wants to know what has arrived.
+    Probe {
+        /// The packet's entropy value.
+        entropy: u16,
+        /// The probe's number.
+        number: u32,
     },
 }
 
@@ -169,12 +187,14 @@ impl Repr {
                 len: first as u16,
                 ack_request: has(flags::ACK_REQUEST),
                 repeated: has(flags::REPEATED),
+                kept: has(flags::KEPT),
                 target: second,
             },
             8 => {
                 let ack = Ack {
                     repeated: has(flags::REPEATED),
                     marked: has(flags::MARKED),
+                    probe: has(flags::PROBE),
                     expected: first,
                     bitmap: long,
                     base: second,
@@ -190,7 +210,8 @@ impl Repr {
             11 => match bits {
                 0 => Kind::Close,
                 1 => Kind::Credit { given: second },
-                2 => Kind::CreditRequest { size: long, target: second },
+                2 => Kind::CreditRequest { size: long, kept: psn == 1, target: second },
+                3 => Kind::Probe { entropy, number: psn },
                 other => return Err(Error::Control(other)),
             },
             other => return Err(Error::Type(other)),
@@ -202,12 +223,16 @@ impl Repr {
     #[must_use]
     pub fn to_bytes(&self) -> [u8; LEN] {
         let (kind, bits, entropy, psn, words) = match self.kind {
-            Kind::Request { entropy, psn, size, len, ack_request, repeated, target } => {
-                let bits = bit(ack_request, flags::ACK_REQUEST) | bit(repeated, flags::REPEATED);
+            Kind::Request { entropy, psn, size, len, ack_request, repeated, kept, target } => {
+                let bits = bit(ack_request, flags::ACK_REQUEST)
+                    | bit(repeated, flags::REPEATED)
+                    | bit(kept, flags::KEPT);
                 (2, bits, entropy, psn, [size, u64::from(len) << 32 | u64::from(target), 0])
             }
             Kind::Ack { entropy, psn, ack } => {
-                let bits = bit(ack.repeated, flags::REPEATED) | bit(ack.marked, flags::MARKED);
+                let bits = bit(ack.repeated, flags::REPEATED)
+                    | bit(ack.marked, flags::MARKED)
+                    | bit(ack.probe, flags::PROBE);
                 let pair = u64::from(ack.expected) << 32 | u64::from(ack.base);
                 let state = u64::from(ack.received % UNITS) << 16 | u64::from(ack.out_of_order);
                 (8, bits, entropy, psn, [ack.bitmap, pair, state])
@@ -218,7 +243,10 @@ impl Repr {
             }
             Kind::Close => (11, 0, 0, 0, [0; 3]),
             Kind::Credit { given } => (11, 1, 0, 0, [0, u64::from(given), 0]),
-            Kind::CreditRequest { size, target } => (11, 2, 0, 0, [size, u64::from(target), 0]),
+            Kind::CreditRequest { size, kept, target } => {
+                (11, 2, 0, u32::from(kept), [size, u64::from(target), 0])
+            }
+            Kind::Probe { entropy, number } => (11, 3, entropy, number, [0; 3]),
         };
         let mut bytes = [0; LEN];
         bytes[0] = kind;
@@ -245,6 +273,7 @@ mod tests {
         let ack = Ack {
             repeated: true,
             marked: true,
+            probe: false,
             expected: 0x0102_0304,
             bitmap: 0x8000_0000_0000_0001,
             base: 0x0102_0306,
@@ -266,10 +295,11 @@ mod tests {
 
     fn any_ack() -> impl Strategy<Value = Ack> {
         let words = (any::<u32>(), any::<u64>(), any::<u32>(), 0..UNITS, any::<u16>());
-        (any::<[bool; 2]>(), words).prop_map(
-            |([repeated, marked], (expected, bitmap, base, received, out_of_order))| Ack {
+        (any::<[bool; 3]>(), words).prop_map(
+            |([repeated, marked, probe], (expected, bitmap, base, received, out_of_order))| Ack {
                 repeated,
                 marked,
+                probe,
                 expected,
                 bitmap,
                 base,
@@ -281,7 +311,7 @@ mod tests {
 
     fn any_kind() -> impl Strategy<Value = Kind> {
         let numbers = (any::<u16>(), any::<u32>(), any::<u64>(), any::<u16>(), any::<u32>());
-        (0..6, any::<[bool; 2]>(), numbers, any_ack()).prop_map(
+        (0..7, any::<[bool; 2]>(), numbers, any_ack()).prop_map(
             |(kind, [a, b], (entropy, psn, size, len, units), ack)| match kind {
                 0 => Kind::Request {
                     entropy,
@@ -290,12 +320,14 @@ mod tests {
                     len,
                     ack_request: a,
                     repeated: b,
+                    kept: len % 2 == 1,
                     target: units,
                 },
                 1 => Kind::Ack { entropy, psn, ack },
                 2 => Kind::Nack { entropy, psn, marked: a, last_hop: b },
                 3 => Kind::Credit { given: units },
-                4 => Kind::CreditRequest { size, target: units },
+                4 => Kind::CreditRequest { size, kept: a, target: units },
+                5 => Kind::Probe { entropy, number: psn },
                 _ => Kind::Close,
             },
         )

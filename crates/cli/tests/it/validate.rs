@@ -18,9 +18,9 @@ two.cm
 !tailFCT 100
 !FCT Uec_0_13 100
 two.cm
-!Experiment a degraded link
+!Experiment a model of PCIe
 !Binary ./htsim_uec
-!Param -failed 1
+!Param -pcie 1
 !tailFCT 100
 two.cm
 !Experiment one is too slow
@@ -82,7 +82,7 @@ fn a_case_that_is_refused_is_named_and_the_others_run() {
     let tail = cases[0]["tail_us"].as_f64().unwrap();
     assert!((22.0..30.0).contains(&tail), "{tail}");
     assert_eq!(cases[0]["flows"][0]["flow"], "Uec_0_13");
-    assert!(cases[1]["refused"].as_str().unwrap().starts_with("list.txt:10:8: `-failed` is not"));
+    assert!(cases[1]["refused"].as_str().unwrap().starts_with("list.txt:10:8: `-pcie` is not"));
     assert!(cases[2]["flows"][0]["tail_us"].as_f64().unwrap() > 5.0);
     assert_eq!((&cases[3]["complete"], &cases[3]["messages"]), (&0.into(), &2.into()));
     assert_eq!((&cases[4]["complete"], &cases[4]["messages"]), (&1.into(), &2.into()));
@@ -111,10 +111,41 @@ fn some_of_the_cases_can_be_run() {
     let dir = lists();
     let (code, out, err) = validate(dir.path(), &["--only", "well"]);
     assert_eq!((code, err.as_str()), (0, ""));
-    assert!(out.contains("well within") && out.contains("pass") && !out.contains("degraded"));
+    assert!(out.contains("well within") && out.contains("pass") && !out.contains("PCIe"));
     let (code, _, err) = validate(dir.path(), &["--only", "nothing"]);
     assert_eq!(code, 2);
-    assert!(err.contains("there are: well within; a degraded link"), "{err}");
+    assert!(err.contains("there are: well within; a model of PCIe"), "{err}");
+}
+
+/// A table for each list that has cases of this name, and sums of all.
+#[test]
+fn several_lists_run_in_one_command() {
+    let dir = lists();
+    let other = "two.cm\n!Experiment another one\n!Binary ./htsim_uec\n!tailFCT 100\n";
+    std::fs::write(dir.path().join("other.txt"), other).unwrap();
+    let (code, out, err) = validate(dir.path(), &["other.txt"]);
+    assert_eq!(code, 1);
+    let names = out.lines().filter(|line| line.ends_with(".txt")).collect::<Vec<_>>();
+    assert_eq!(names, ["list.txt", "other.txt"]);
+    assert_eq!(out.lines().last(), Some("6 cases of 2 lists: 2 pass, 3 fail, 1 refused"));
+    assert!(err.contains("of 6 cases 3 failed and 1 were refused"), "{err}");
+    let (code, out, _) = validate(dir.path(), &["other.txt", "--only", "another"]);
+    assert_eq!((code, out.lines().last()), (0, Some("1 case of 1 list: 1 pass")));
+    assert!(!out.contains("list.txt"), "no table without cases");
+    let (_, out, _) = validate(dir.path(), &["other.txt", "--json"]);
+    let cases: Vec<Value> = serde_json::from_str(&out).unwrap();
+    let of: Vec<&str> = cases.iter().map(|case| case["list"].as_str().unwrap()).collect();
+    assert_eq!(of, ["list.txt", "list.txt", "list.txt", "list.txt", "list.txt", "other.txt"]);
+}
+
+/// Nothing runs if one of several is no list.
+#[test]
+fn a_wrong_list_beside_a_right_one_ends_with_2() {
+    let dir = lists();
+    std::fs::write(dir.path().join("other.txt"), "!Param -x\n").unwrap();
+    let (code, out, err) = validate(dir.path(), &["other.txt"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("other.txt:1:1"), "{err}");
 }
 
 #[test]

@@ -255,6 +255,7 @@ fn uet_cases() -> Vec<Case> {
     let ack = uet::Ack {
         repeated: true,
         marked: true,
+        probe: true,
         expected: 62,
         bitmap: 0x4000_0000_0000_0001,
         base: 63,
@@ -272,12 +273,14 @@ fn uet_cases() -> Vec<Case> {
                 len: 4086,
                 ack_request: true,
                 repeated: false,
+                kept: true,
                 target: 0x5152_5354,
             },
             &with(&[
                 ("type", 2),
                 ("flags.ack_request", 1),
                 ("flags.repeated", 0),
+                ("flags.kept", 1),
                 ("message_len", 62_000),
                 ("payload_len", 4086),
                 ("credit_target", 0x5152_5354),
@@ -289,6 +292,7 @@ fn uet_cases() -> Vec<Case> {
                 ("type", 8),
                 ("flags.repeated", 1),
                 ("flags.marked", 1),
+                ("flags.probe", 1),
                 ("expected", 62),
                 ("bitmap", 0x4000_0000_0000_0001),
                 ("base", 63),
@@ -303,9 +307,10 @@ fn uet_cases() -> Vec<Case> {
         of(uet::Kind::Close, &[("type", 11), ("control", 0)]),
         of(uet::Kind::Credit { given: 65 }, &[("type", 11), ("control", 1), ("credit", 65)]),
         of(
-            uet::Kind::CreditRequest { size: 62_000, target: 66 },
+            uet::Kind::CreditRequest { size: 62_000, kept: false, target: 66 },
             &[("type", 11), ("control", 2), ("message_len", 62_000), ("credit_target", 66)],
         ),
+        of(uet::Kind::Probe { entropy, number: 61 }, &with(&[("type", 11), ("control", 3)])),
     ]
 }
 

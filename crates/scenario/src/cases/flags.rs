@@ -1,44 +1,111 @@
 //! The flags of a case, and the edits that they mean.
 
+use std::collections::BTreeMap;
+
+use fabric::{Node, Tier, Topology};
 use transports::uet;
 use units::{Bytes, Rate};
 
+use super::eqds;
 use super::list::{Case, Word};
 use super::ready::text;
 use crate::Scenario;
 use crate::diagnostic::{Checked, Diagnostic, did_you_mean};
 
 /// The flags that have a meaning here, with values and without.
-const WITH_VALUE: &[&str] =
-    &["-cwnd", "-end", "-load_balancing_algo", "-paths", "-q", "-sack_threshold", "-seed", "-topo"];
-const ALONE: &[&str] = &["-receiver_cc", "-receiver_cc_only", "-sender_cc", "-sender_cc_only"];
+const WITH_VALUE: &[&str] = &[
+    "-cwnd",
+    "-end",
+    "-failed",
+    "-load_balancing_algo",
+    "-paths",
+    "-q",
+    "-sack_threshold",
+    "-seed",
+    "-sender_cc_algo",
+    "-topo",
+];
+const ALONE: &[&str] = &[
+    "-conn_reuse",
+    "-disable_trim",
+    "-receiver_cc",
+    "-receiver_cc_only",
+    "-sender_cc",
+    "-sender_cc_only",
+    "-sleek",
+];
 /// This one has two.
 const ECN: &str = "-ecn";
 
-const RATE: Rate = Rate(100_000_000_000);
-const PAYLOAD: u16 = 4086;
+/// The program whose flags these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    /// `htsim_uec`: Ultra Ethernet.
+    Uec,
+    /// `htsim_eqds`.
+    Eqds,
+}
+
+/// The flags of `htsim_eqds` that have a meaning here.
+const EQDS: &[&str] = &[
+    "-cwnd",
+    ECN,
+    "-end",
+    "-paths",
+    "-q",
+    "-recv_oversub_cc",
+    "-seed",
+    "-sender_cc",
+    "-sender_cc_algo",
+    "-sender_cc_only",
+    "-topo",
+];
+
+pub(super) const RATE: Rate = Rate(100_000_000_000);
+pub(super) const PAYLOAD: u16 = 4086;
+/// Ports that do not trim hold so many bandwidth-delay products (specs/uet.md#2).
+const UNTRIMMED: u64 = 5;
+/// A degraded link has this share of its rate, and its ports this share of their queues (uet-htsim,
+/// `FatTreeTopologyCfg::_failed_link_ratio`).
+const DEGRADED: f64 = 0.25;
 
 /// What the flags of a case say. The program's defaults.
 #[derive(Debug)]
 pub(super) struct Flags {
-    sender: bool,
-    receiver: bool,
-    end_us: u64,
-    entropies: u64,
-    seed: Option<u64>,
+    pub(super) program: Program,
+    pub(super) sender: bool,
+    pub(super) receiver: bool,
+    /// DCTCP in place of the program's usual window.
+    pub(super) dctcp: bool,
+    /// Receivers leave turns out.
+    pub(super) hold_back: bool,
+    trimming: bool,
+    sleek: bool,
+    pub(super) reuse: bool,
+    pub(super) end_us: u64,
+    pub(super) entropies: u64,
+    pub(super) seed: Option<u64>,
     spray: Option<String>,
     sack_threshold: Option<u64>,
     /// Packets; 0: as if it were not there.
-    window: u64,
-    queue: Option<u64>,
-    ecn: Option<(u64, u64)>,
+    pub(super) window: u64,
+    pub(super) queue: Option<u64>,
+    pub(super) ecn: Option<(u64, u64)>,
+    /// Links that are degraded.
+    failed: u64,
     pub(super) topology: Option<Word>,
 }
 
 impl Flags {
     const USUAL: Self = Self {
+        program: Program::Uec,
         sender: true,
         receiver: false,
+        dctcp: false,
+        hold_back: false,
+        trimming: true,
+        sleek: false,
+        reuse: false,
         end_us: 1000,
         entropies: 64,
         seed: None,
@@ -47,24 +114,43 @@ impl Flags {
         window: 0,
         queue: None,
         ecn: None,
+        failed: 0,
         topology: None,
     };
 
-    /// Those of `case`, as the program reads them: one after the other.
-    pub(super) fn of(case: &Case) -> Checked<Self> {
-        let mut flags = Self::USUAL;
+    /// What `program` does without any.
+    fn usual(program: Program) -> Self {
+        match program {
+            Program::Uec => Self::USUAL,
+            Program::Eqds => Self { program, sender: false, receiver: true, ..Self::USUAL },
+        }
+    }
+
+    /// Those of `case`, as its program reads them: one after the other.
+    pub(super) fn of(case: &Case, program: Program) -> Checked<Self> {
+        let mut flags = Self::usual(program);
+        let eqds = program == Program::Eqds;
         let mut words = case.flags.iter();
         while let Some(flag) = words.next() {
+            if eqds && !EQDS.contains(&flag.text.as_str()) {
+                return Err(unknown(case, flag, EQDS));
+            }
             let mut value = || {
                 let missing = || case.error(format!("`{}` without a value", flag.text), flag);
                 words.next().ok_or_else(|| missing().hint("the value stands after the flag"))
             };
             match flag.text.as_str() {
                 "-sender_cc" => flags.sender = true,
+                "-sender_cc_algo" => flags.algorithm(case, value()?)?,
+                "-recv_oversub_cc" if eqds => flags.hold_back = true,
                 "-receiver_cc" => flags.receiver = true,
                 "-sender_cc_only" => (flags.sender, flags.receiver) = (true, false),
                 "-receiver_cc_only" => (flags.sender, flags.receiver) = (false, true),
+                "-conn_reuse" => flags.reuse = true,
+                "-disable_trim" => flags.trimming = false,
+                "-sleek" => flags.sleek = true,
                 "-end" => flags.end_us = case.number(value()?)?,
+                "-failed" => flags.failed = case.number(value()?)?,
                 "-paths" => flags.entropies = case.number(value()?)?,
                 "-seed" => flags.seed = Some(case.number(value()?)?),
                 "-cwnd" => flags.window = case.number(value()?)?,
@@ -73,28 +159,50 @@ impl Flags {
                 "-load_balancing_algo" => flags.spray = Some(value()?.text.clone()),
                 "-topo" => flags.topology = Some(value()?.clone()),
                 ECN => flags.ecn = Some((case.number(value()?)?, case.number(value()?)?)),
-                other => return Err(unknown(case, flag, other)),
+                _ => return Err(unknown(case, flag, &[WITH_VALUE, ALONE, &[ECN]].concat())),
             }
         }
         Ok(flags)
     }
+
+    /// `-sender_cc_algo` with this word.
+    fn algorithm(&mut self, case: &Case, word: &Word) -> Checked<()> {
+        let known: &[&str] = match self.program {
+            Program::Uec => &["nscc"],
+            Program::Eqds => &["dctcp"],
+        };
+        if !known.contains(&word.text.as_str()) {
+            let error = case.error(format!("`{}` is not supported", word.text), word);
+            return Err(error.hint(did_you_mean(&word.text, known)));
+        }
+        (self.sender, self.dctcp) = (true, word.text == "dctcp");
+        Ok(())
+    }
 }
 
-fn unknown(case: &Case, at: &Word, flag: &str) -> Diagnostic {
-    let known: Vec<&str> = [WITH_VALUE, ALONE, &[ECN]].concat();
-    case.error(format!("`{flag}` is not supported"), at).hint(did_you_mean(flag, &known))
+fn unknown(case: &Case, at: &Word, known: &[&str]) -> Diagnostic {
+    let flag = at.text.as_str();
+    case.error(format!("`{flag}` is not supported"), at).hint(did_you_mean(flag, known))
 }
 
 impl Flags {
     /// The edits of the base that they are, in the fabric of `around`.
     pub(super) fn edits(&self, around: &Scenario, seed: u64) -> Vec<String> {
+        match self.program {
+            Program::Uec => self.uec(around, seed),
+            Program::Eqds => eqds::edits(self, seed),
+        }
+    }
+
+    fn uec(&self, around: &Scenario, seed: u64) -> Vec<String> {
         let config = uet::Config::htsim(PAYLOAD);
         let mtu = config.mtu();
         let rtt = around.topology().clone().with_mtu(mtu).longest_rtt();
         let network = uet::Network { rtt, rate: RATE, mtu, payload: PAYLOAD };
         let packets = |count: u64| Bytes(count.saturating_mul(u64::from(mtu)));
         let share = |fifths: u64| (network.bdp_packets() * fifths).div_ceil(5);
-        let queue = self.queue.map_or(Bytes(network.queue()), packets);
+        let usual = if self.trimming { 1 } else { UNTRIMMED };
+        let queue = self.queue.map_or(Bytes(network.queue() * usual), packets);
         let (low, high) = self.ecn.unwrap_or((share(1), share(4)));
         let mut edits = vec![
             format!("seed={}", self.seed.unwrap_or(seed)),
@@ -109,16 +217,29 @@ impl Flags {
             format!("queue.ecn_last_hop={}", !self.receiver),
             format!("transport.entropies={}", self.entropies),
             format!("transport.credit={}", self.receiver),
+            // Without a window there is nothing to recover by.
+            format!("transport.sleek={}", self.sleek && self.sender),
         ];
+        if !self.trimming {
+            edits.extend(["queue.trim=false", "transport.trimming=false"].map(str::to_owned));
+        }
         if !self.sender {
             edits.push("transport.control=\"none\"".to_owned());
         }
-        if self.queue.is_some() {
-            edits.push(format!("transport.rto=\"{}\"", uet::Network::rto_of(RATE, queue.0)));
+        if self.reuse {
+            // To the end of the run, that is.
+            edits.push("transport.keep_connections=\"10s\"".to_owned());
+        }
+        if self.queue.is_some() || !self.trimming {
+            edits.push(format!(
+                "transport.rto=\"{}\"",
+                uet::Network::rto_of(RATE, queue.0, uet::RTO_BASE)
+            ));
         }
         if self.window > 0 {
             edits.push(format!("transport.initial_window=\"{}\"", packets(self.window)));
         }
+        edits.extend(degraded(around.topology(), self.failed));
         let spray = self.spray.iter().map(|spray| format!("transport.spray={}", text(spray)));
         let sack = self.sack_threshold.iter().map(|n| format!("transport.sack_threshold=\"{n}B\""));
         edits.extend(spray.chain(sack));
@@ -126,8 +247,70 @@ impl Flags {
     }
 }
 
+/// The edits by which `failed` links are slower from the start, and the queues at their ports
+/// shorter. Nobody hears of it, and what windows follow from is as without.
+fn degraded(topology: &Topology, failed: u64) -> Vec<String> {
+    let links = degraded_links(topology, failed);
+    if links.is_empty() {
+        return Vec::new();
+    }
+    let (mut faults, mut queues) = (Vec::new(), Vec::new());
+    for link in links.into_iter().map(|link| &topology.links()[link]) {
+        let name = text(&link.to_string());
+        let rate = Rate((link.rate.0 as f64 * DEGRADED) as u64);
+        faults.push(format!(
+            "{{at=\"0us\",link={name},one_way=true,action=\"rate\",rate=\"{rate}\"}}"
+        ));
+        queues.push(format!("{{link={name},one_way=true,share={DEGRADED}}}"));
+    }
+    vec![
+        format!("fault=[{}]", faults.join(",")),
+        format!("queue.link=[{}]", queues.join(",")),
+        // Asked for wherever there are faults.
+        "routing.reroute_after=\"1ms\"".to_owned(),
+    ]
+}
+
+/// Which links these are in the program. With three tiers the ways down from the cores to the first
+/// aggregation switches, with two those between all leaves and the first spines, both ways.
+fn degraded_links(topology: &Topology, failed: u64) -> Vec<usize> {
+    let tier = |node: Node| match node {
+        Node::Switch(tier, n) => Some((tier, u64::from(n))),
+        Node::Host(_) => None,
+    };
+    let ends = |n: usize| (tier(topology.links()[n].from), tier(topology.links()[n].to));
+    let all = 0..topology.links().len();
+    if topology.switches_of(Tier::Core) == 0 {
+        let first = |end| matches!(end, Some((Tier::Agg, n)) if n < failed);
+        let leaf = |end| matches!(end, Some((Tier::Tor, _)));
+        let slow = |n: &usize| {
+            let (from, to) = ends(*n);
+            first(from) && leaf(to) || leaf(from) && first(to)
+        };
+        return all.filter(slow).collect();
+    }
+    let aggs_of_a_pod =
+        all.clone().filter(|&n| matches!(ends(n), (Some((Tier::Tor, 0)), Some((Tier::Agg, _)))));
+    let aggs_of_a_pod = aggs_of_a_pod.count() as u64;
+    // The uplinks of each aggregation switch are numbered from zero.
+    let mut uplinks = BTreeMap::new();
+    let mut slow = Vec::new();
+    for n in all {
+        let (Some((Tier::Agg, agg)), Some((Tier::Core, _))) = ends(n) else { continue };
+        let uplink = uplinks.entry(agg).or_insert(0);
+        if *uplink + agg * aggs_of_a_pod < failed {
+            let link = &topology.links()[n];
+            slow.extend(topology.find_link(link.to, link.from).map(|n| n as usize));
+        }
+        *uplink += 1;
+    }
+    slow
+}
+
 #[cfg(test)]
 mod tests {
+    use queues::Capacity;
+
     use super::*;
     use crate::cases::CaseList;
 
@@ -163,6 +346,12 @@ mod tests {
             ("!Param -q 190", "queue", "capacity", "\"788500B\""),
             ("!Param -q 190", "queue", "header_capacity", "\"1577000B\""),
             ("!Param -q 190", "transport", "rto", "\"393480ns\""),
+            ("!Param -disable_trim", "queue", "capacity", "\"892250B\""),
+            ("!Param -disable_trim", "queue", "trim", "false"),
+            ("!Param -disable_trim", "transport", "trimming", "false"),
+            ("!Param -disable_trim", "transport", "rto", "\"443280ns\""),
+            ("!Param -conn_reuse", "transport", "keep_connections", "\"10s\""),
+            ("!Param -sleek", "transport", "sleek", "true"),
             ("!Param -ecn 10 25", "queue", "ecn_high", "\"103750B\""),
             ("!Param -load_balancing_algo reps", "transport", "spray", "\"reps\""),
             ("!Param -sack_threshold 4000", "transport", "sack_threshold", "\"4000B\""),
@@ -187,6 +376,43 @@ mod tests {
         assert_eq!(scenario("!Param -seed 7").unwrap().seed(), 7);
     }
 
+    /// `FatTreeTopology` of uet-htsim: core to aggregation, one way, to a quarter, with the queues.
+    #[test]
+    fn degraded_links_lead_down_to_the_first_aggregation_switches() {
+        let named = |failed: u64| {
+            let lines = format!("!Param -failed {failed}\n");
+            let scenario = scenario(&lines).unwrap();
+            let topology = scenario.topology().clone();
+            let name = |link: u32| topology.links()[link as usize].to_string();
+            let slow: Vec<_> = scenario.config.faults.iter().map(|f| name(f.link)).collect();
+            let is_slow = |link: &u32| slow.contains(&name(*link));
+            let queues = scenario.config.queues_at.iter().filter(|(link, _)| is_slow(link));
+            let queues: Vec<_> = queues.map(|(_, queue)| queue.spec().capacities()).collect();
+            assert!(
+                queues.iter().all(|q| *q == [44_612, 89_225].map(Capacity::Bytes)),
+                "{queues:?}"
+            );
+            assert_eq!(queues.len(), slow.len());
+            slow
+        };
+        assert_eq!(named(0), [""; 0]);
+        assert_eq!(named(1), ["core 0 -> agg 0"]);
+        let three = ["core 0 -> agg 0", "core 1 -> agg 0", "core 2 -> agg 1"];
+        assert_eq!(named(3), three);
+        assert_eq!(named(1000).len(), 16, "there are no more");
+    }
+
+    #[test]
+    fn in_two_tiers_both_ways_of_each_leaf_to_the_first_spines_are_degraded() {
+        let link = fabric::LinkSpec { rate: RATE, delay: units::Dur::from_us(1) };
+        let topology = Topology::leaf_spine(3, 2, 2, link, link).unwrap();
+        let links = degraded_links(&topology, 1);
+        let names: Vec<_> = links.iter().map(|&n| topology.links()[n].to_string()).collect();
+        assert!(names.iter().all(|name| name.contains("agg 0")) && names.len() == 6, "{names:?}");
+        let edits = degraded(&topology, 1);
+        assert!(edits[0].contains("25Gbps"), "{edits:?}");
+    }
+
     #[test]
     fn what_is_not_supported_is_refused_where_it_stands() {
         let refused = |lines: &str| {
@@ -195,7 +421,6 @@ mod tests {
             format!("{line}:{column} {}", error.to_string().split_once(": ").unwrap().1)
         };
         let cases = [
-            ("!Param -failed 1\n", "3:8 `-failed` is not supported"),
             ("!Param -pahts 1\n", "3:8 `-pahts` is not supported; did you mean `-paths`?"),
             ("!Param -paths\n", "3:8 `-paths` without a value"),
             ("!Param -q 5000000000\n", "3:11 `5000000000` is not a whole number"),

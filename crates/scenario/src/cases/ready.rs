@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use workload::{ConnectionMatrix, StartUnit};
 
-use super::flags::Flags;
+use super::flags::{Flags, Program};
 use super::list::Case;
 use crate::diagnostic::{Checked, Diagnostic, Source, did_you_mean};
 use crate::{Scenario, files};
 
-/// The program whose flags these are.
-const BINARY: &str = "htsim_uec";
-/// What the program runs if a list does not say.
+/// The programs whose flags are known, and what their messages are called in lists.
+const PROGRAMS: [(Program, &str, &str); 2] =
+    [(Program::Uec, "htsim_uec", "Uec"), (Program::Eqds, USUAL_BINARY, "Eqds")];
+/// What is run if a list does not say.
 const USUAL_BINARY: &str = "htsim_eqds";
 
 /// The scenario that a case is, but for its flags: 100 Gb/s, 1 us a link, packets of 4150 B.
@@ -25,19 +26,25 @@ pub struct Ready {
     pub scenario: Scenario,
     /// The messages of its matrix, those that wait for others included.
     pub messages: usize,
+    /// What lists call its messages: this and both ends.
+    pub(super) of: &'static str,
 }
 
 /// The keys that flags mean.
 const FLAG_OF: &[(&str, &str)] = &[
     ("seed", "-seed"),
     ("measure.limit", "-end"),
+    ("queue", "-q"),
     ("queue.capacity", "-q"),
     ("queue.header_capacity", "-q"),
     ("queue.ecn_low", "-ecn"),
     ("queue.ecn_high", "-ecn"),
+    ("fault", "-failed"),
+    ("queue.link", "-failed"),
     ("topology", "-topo"),
     ("transport.entropies", "-paths"),
     ("transport.initial_window", "-cwnd"),
+    ("transport.max_window", "-cwnd"),
     ("transport.rto", "-q"),
     ("transport.sack_threshold", "-sack_threshold"),
     ("transport.spray", "-load_balancing_algo"),
@@ -49,10 +56,14 @@ impl Case {
     /// # Errors
     /// It is another program's, has a flag that is not supported, or a file of it is wrong.
     pub fn ready(&self, seed: u64) -> Checked<Ready> {
-        self.is_ours()?;
-        let flags = Flags::of(self)?;
+        let (program, _, of) = self.program()?;
+        let flags = Flags::of(self, program)?;
         let matrix = self.connections()?;
-        self.flows_are_in(&matrix)?;
+        self.flows_are_in(&matrix, of)?;
+        if !flags.reuse && matrix.flows.iter().any(|flow| flow.msg.is_some()) {
+            let error = self.error("the matrix has messages (`msg`) of one flow", &self.matrix);
+            return Err(error.hint("they share a connection with `!Param -conn_reuse`"));
+        }
         let topology = self.topology(&flags, &matrix)?;
         // What is wrong with an edit stands in the list.
         let wrong = |error: Diagnostic| match error.edit() {
@@ -71,7 +82,7 @@ impl Case {
         edits.push(format!("name={}", text(&self.name)));
         let file = text(&absolute(&self.dir.join(&self.matrix.text)));
         edits.push(format!("traffic={{kind=\"file\",start_unit=\"us\",file={file}}}"));
-        Ok(Ready { scenario: parse(&edits)?, messages: matrix.flows.len() })
+        Ok(Ready { scenario: parse(&edits)?, messages: matrix.flows.len(), of })
     }
 
     /// The flag that an edit stands for, with its values; the matrix if the case has none.
@@ -85,17 +96,20 @@ impl Case {
         words[0].span.start..words[values].span.end
     }
 
-    fn is_ours(&self) -> Checked<()> {
+    fn program(&self) -> Checked<(Program, &'static str, &'static str)> {
         let (binary, at) = match &self.binary {
             Some(word) => (word.text.as_str(), word),
             None => (USUAL_BINARY, &self.matrix),
         };
-        if Path::new(binary).file_name().is_some_and(|name| name == BINARY) {
-            return Ok(());
+        let name = Path::new(binary).file_name();
+        if let Some(known) =
+            PROGRAMS.into_iter().find(|(_, known, _)| name.is_some_and(|n| n == *known))
+        {
+            return Ok(known);
         }
         let error = self.error(format!("a case for `{binary}`"), at);
         Err(error.hint(format!(
-            "cases for {BINARY} are run; a case without `!Binary` is for {USUAL_BINARY}"
+            "cases for htsim_uec and {USUAL_BINARY} are run; one without `!Binary` is for the latter"
         )))
     }
 
@@ -111,9 +125,9 @@ impl Case {
     }
 
     /// That each message with a limit of its own is one of the matrix.
-    fn flows_are_in(&self, matrix: &ConnectionMatrix) -> Checked<()> {
+    fn flows_are_in(&self, matrix: &ConnectionMatrix, of: &str) -> Checked<()> {
         let names: Vec<String> =
-            matrix.flows.iter().map(|flow| of_flow(flow.src.0, flow.dst.0)).collect();
+            matrix.flows.iter().map(|flow| of_flow(of, flow.src.0, flow.dst.0)).collect();
         match self.flows.iter().find(|(name, _)| !names.contains(&name.text)) {
             None => Ok(()),
             Some((name, _)) => {
@@ -142,8 +156,8 @@ impl Case {
 }
 
 /// What lists call the messages from one host to another.
-pub(super) fn of_flow(src: u32, dst: u32) -> String {
-    format!("Uec_{src}_{dst}")
+pub(super) fn of_flow(of: &str, src: u32, dst: u32) -> String {
+    format!("{of}_{src}_{dst}")
 }
 
 /// As TOML writes it.

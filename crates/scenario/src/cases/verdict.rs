@@ -43,7 +43,7 @@ impl Verdict {
         let flow = |(name, limit): &(Word, u64)| Flow {
             name: name.text.clone(),
             limit: *limit,
-            tail_us: tail(&|row| name.text == of_flow(row.src, row.dst)),
+            tail_us: tail(&|row| name.text == of_flow(ready.of, row.src, row.dst)),
         };
         let (tail_us, limited) = (tail(&|_| true), case.flows.iter().map(flow).collect::<Vec<_>>());
         let within = |limit: u64, tail: Option<f64>| tail.is_some_and(|tail| tail <= limit as f64);

@@ -3,7 +3,7 @@
 use fabric::Routing;
 use transports::entropy::{Rule, VALUES_MAX};
 use transports::ndp::PathStrategy;
-use transports::uet::{self, Config, Network, Paths, WindowControl};
+use transports::uet::{self, Config, CreditRule, Network, Paths, WindowControl};
 
 use super::{
     Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
@@ -14,7 +14,7 @@ use crate::reader::Reader;
 use crate::routing::Mode;
 use crate::value::{Derived, Longest, Or, PART_MAX, Size16, Size32, choices};
 
-const PRESETS: &Presets<Config> = &[("htsim", Config::htsim)];
+const PRESETS: &Presets<Config> = &[("htsim", Config::htsim), ("eqds", Config::eqds)];
 
 keys! { KEYS: Config {
     payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet".written();
@@ -23,10 +23,17 @@ keys! { KEYS: Config {
         "bytes on the wire of acknowledgements and NACKs";
     control: WindowControl,
         "how a sender's window follows the network: `nscc` by delay, marks and trimmed packets, \
-         `constant` not at all; `none`: there is no window, and `credit` has to be on";
+         `dctcp` and `smartt` as EQDS does, `constant` not at all; `none`: there is no window, and \
+         `credit` has to be on";
     credit: bool,
         "receivers give credit (RCCC), at 0.99 of their link's rate; a sender needs credit beside \
          its window";
+    credit_rule: CreditRule,
+        "how senders ask for credit and receivers give it: `rccc`, or `eqds` in whole turns, first \
+         to messages with refused packets, at 0.986 of their link's rate";
+    hold_back: bool,
+        "turns of credit are left out at random by the share of packets that were marked or trimmed \
+         in the last 10us, beyond a tenth (EQDS, for oversubscribed fabrics)";
     credit_turn: Size32 [Size32(256)..=Size32(1_000_000)],
         "what a message is given in its turn, in whole units of 256 B";
     oversubscription: Or<Derived, f64>,
@@ -36,12 +43,25 @@ keys! { KEYS: Config {
     base_rtt: Or<Longest, units::Dur>,
         "the round trip of a full packet on an empty path, from which windows, target delay and \
          timeout follow; `\"longest\"`: on the longest path of the fabric".range("above 0");
+    max_window: Or<Derived, units::Bytes>,
+        "the most that may be in flight, or sent before the first answer, headers included; \
+         `\"derived\"`: one and a half bandwidth-delay products, which NSCC keeps to anyway"
+            .range("at least 1 B");
     initial_window: Or<Derived, units::Bytes>,
-        "the first window of a message, headers included; `\"derived\"`: one and a half \
-         bandwidth-delay products, which are also the most".range("at least 1 B");
+        "the first window of a message, headers included, `max_window` at most; `\"derived\"`: that".range("at least 1 B");
     rto: Or<Derived, units::Dur>,
         "a packet that is not answered for this long is lost; `\"derived\"`: 15us and six times the \
          time in which a queue of a bandwidth-delay product drains".range("at least 100 ns");
+    trimming: bool,
+        "switches trim. Where they do not, windows aim at a queueing delay of one base round trip, \
+         not of three quarters, and a timeout does not freeze REPS";
+    sleek: bool,
+        "a sender finds losses by packets that arrive out of order, and by probes (SLEEK); for \
+         switches that do not trim. With `control = \"nscc\"` only";
+    keep_connections (maybe keep_connections): units::Dur,
+        "messages of one channel share a connection, with its window, credit and entropy values; \
+         it is kept for this long after the last of them was acknowledged"
+            .range("up to `rx_idle_timeout`").default("each message is a connection of its own");
     spray: Rule,
         "how the entropy value of each packet is chosen, by which it takes its path. See \
          docs/specs/uet.md, section 3";
@@ -66,11 +86,15 @@ keys! { KEYS: Config {
 
 choices!(WindowControl,
     "nscc" => WindowControl::Nscc,
+    "dctcp" => WindowControl::Dctcp,
+    "smartt" => WindowControl::Smartt,
     "constant" => WindowControl::Constant,
     "none" => WindowControl::None);
+choices!(CreditRule, "rccc" => CreditRule::Rccc, "eqds" => CreditRule::Eqds);
 choices!(Rule,
     "oblivious" => Rule::Oblivious,
     "bitmap" => Rule::Bitmap,
+    "skip" => Rule::Skip,
     "reps" => Rule::Reps,
     "mixed" => Rule::Mixed);
 
@@ -90,8 +114,10 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     let ratio = || around.topology.oversubscription();
     config.oversubscription = Some(config.oversubscription.unwrap_or_else(ratio));
     (config.paths, config.entropies) = paths(around.mode, config.entropies);
-    let most = uet::Derived::new(&network).max_window;
+    let derived = uet::Derived::new(&network, config.trimming).max_window;
+    let most = config.max_window.map_or(derived, |bytes| bytes.0);
     let mtu = u64::from(config.mtu());
+    let trims = if config.trimming { Need::Needs } else { Need::Ignores };
     let first = config.initial_window.map_or(most, |bytes| bytes.0).clamp(mtu, most);
     Ok(Transport {
         pauses: true,
@@ -105,7 +131,7 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
         // Hashing switches see a flow in each value.
         scatters: config.paths == Paths::Hashed && config.entropies > 1,
         samples_rtt: true,
-        signals: Signals { marks: Need::Uses, trims: Need::Needs, ..Signals::NONE },
+        signals: Signals { marks: Need::Uses, trims, ..Signals::NONE },
         ..Transport::new(
             config.framing(),
             wire::uet::PROTO,

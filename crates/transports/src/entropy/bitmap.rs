@@ -1,4 +1,5 @@
-//! EVs that do badly miss turns (specs/uet.md#3): four bits for each say how many.
+//! EVs that do badly miss turns (specs/uet.md#3): four bits for each say how many. Those of EQDS
+//! miss one at most (specs/uet.md#13.1).
 
 use super::oblivious::Oblivious;
 use super::{Draws, Feedback};
@@ -21,16 +22,24 @@ fn penalty(what: Feedback) -> u8 {
 pub(super) struct Bitmap {
     order: Oblivious,
     penalties: Box<[u8]>,
+    /// A penalty is one turn, whatever it is for, and none for what is lost.
+    once: bool,
 }
 
 impl Bitmap {
     pub(super) fn new(mask: u16, draws: &mut Draws) -> Self {
         let bytes = usize::from(mask) / 2 + 1;
-        Self { order: Oblivious::new(mask, draws), penalties: vec![0; bytes].into() }
+        let penalties = vec![0; bytes].into();
+        Self { order: Oblivious::new(mask, draws), penalties, once: false }
     }
 
-    /// The next EV without a penalty. The first that is passed over has one turn less to miss. If
-    /// all have penalties, it is that one's turn.
+    /// That of EQDS.
+    pub(super) fn once(mask: u16, draws: &mut Draws) -> Self {
+        Self { once: true, ..Self::new(mask, draws) }
+    }
+
+    /// The next EV without a penalty. The first that is passed over has one turn less to miss, of
+    /// EQDS each. If all have penalties, it is that one's turn.
     pub(super) fn next(&mut self, draws: &mut Draws) -> u16 {
         let mask = self.order.mask();
         for passed in 0..=u32::from(mask) {
@@ -39,7 +48,7 @@ impl Bitmap {
             if penalty == 0 {
                 break;
             }
-            if passed == 0 {
+            if passed == 0 || self.once {
                 self.set_penalty(value, penalty - 1);
             }
             self.order.skip(draws);
@@ -49,7 +58,11 @@ impl Bitmap {
 
     pub(super) fn feedback(&mut self, value: u16, what: Feedback) {
         let value = value & self.order.mask();
-        let penalty = (self.penalty(value) + penalty(what)).min(PENALTY_MAX);
+        let penalty = match (self.once, what) {
+            (false, _) => (self.penalty(value) + penalty(what)).min(PENALTY_MAX),
+            (true, Feedback::Marked | Feedback::Trimmed) => 1,
+            (true, Feedback::Good | Feedback::Lost) => return,
+        };
         self.set_penalty(value, penalty);
     }
 

@@ -39,6 +39,8 @@ pub enum Rule {
     Oblivious,
     /// The same, but an EV that was marked, trimmed or lost misses turns.
     Bitmap,
+    /// As the bitmap, but an EV that was marked or trimmed misses one turn (EQDS).
+    Skip,
     /// REPS: EVs of packets that arrived unmarked are used again; otherwise a random one.
     Reps,
     /// As REPS, but otherwise the bitmap's.
@@ -83,6 +85,7 @@ impl Entropy {
         let state = match rule {
             Rule::Oblivious => State::Oblivious(Oblivious::new(mask, &mut draws)),
             Rule::Bitmap => State::Bitmap(Bitmap::new(mask, &mut draws)),
+            Rule::Skip => State::Bitmap(Bitmap::once(mask, &mut draws)),
             Rule::Reps => State::Reps { mask, high: draws.bits() & !mask, state: Reps::default() },
             Rule::Mixed => State::Mixed(Mixed::new(mask, &mut draws)),
         };

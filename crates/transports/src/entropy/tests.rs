@@ -11,7 +11,7 @@ use super::oblivious::Oblivious;
 use super::reps::{EXPLORE, FREEZE, PLACES, Reps};
 use super::{Draws, ENTROPY, Entropy, Feedback, Rule};
 
-const RULES: [Rule; 4] = [Rule::Oblivious, Rule::Bitmap, Rule::Reps, Rule::Mixed];
+const RULES: [Rule; 5] = [Rule::Oblivious, Rule::Bitmap, Rule::Skip, Rule::Reps, Rule::Mixed];
 const START: Time = Time(1_000_000_000);
 
 fn draw(seed: u64) -> Draw {
@@ -41,7 +41,7 @@ fn a_bitmap_has_four_bits_for_each_value() {
 /// Specs/uet.md#U6, and that the order changes.
 #[test]
 fn u6_without_losses_each_value_is_used_once_in_a_round() {
-    for rule in [Rule::Oblivious, Rule::Bitmap] {
+    for rule in [Rule::Oblivious, Rule::Bitmap, Rule::Skip] {
         for log2 in 0..=8u32 {
             let values = 1u16 << log2;
             let mut entropy = Entropy::new(rule, values, draw(u64::from(log2)));
@@ -73,6 +73,23 @@ fn a_penalised_value_misses_as_many_turns() {
         let missed = u8::try_from(until / 7).unwrap();
         assert!((turns..=turns + 1).contains(&missed), "{what:?}: {missed} rounds");
     }
+}
+
+/// However often it was marked, and whatever else was.
+#[test]
+fn a_skipped_value_misses_one_turn() {
+    let mut entropy = Entropy::new(Rule::Skip, 8, draw(3));
+    let round: Vec<u16> = (0..8).map(|_| entropy.choose()).collect();
+    for what in [Feedback::Marked, Feedback::Trimmed, Feedback::Lost, Feedback::Good] {
+        entropy.feedback(START, round[5], what);
+        entropy.feedback(START, round[2], what);
+    }
+    entropy.feedback(START, round[3], Feedback::Lost);
+    let used: BTreeSet<u16> = (0..6).map(|_| entropy.choose()).collect();
+    let others: BTreeSet<u16> = [0, 1, 3, 4, 6, 7].map(|at| round[at]).into();
+    assert_eq!(used, others);
+    let next: BTreeSet<u16> = (0..8).map(|_| entropy.choose()).collect();
+    assert_eq!(next.len(), 8, "and no other");
 }
 
 #[test]

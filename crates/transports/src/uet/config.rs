@@ -3,6 +3,7 @@
 use endpoint::{Cx, Framing};
 use units::{Bytes, Dur, HostId, Rate};
 
+use super::nscc::Derived;
 use crate::config::{self, ConfigError};
 use crate::entropy::{Rule, VALUES_MAX};
 use crate::time_wait::life_max;
@@ -12,10 +13,23 @@ use crate::time_wait::life_max;
 pub enum WindowControl {
     /// By delay, marks and trimmed packets.
     Nscc,
+    /// By marks and trimmed packets, as EQDS does.
+    Dctcp,
+    /// By delay and marks, as EQDS does (SMaRTT).
+    Smartt,
     /// Not at all: it stays as it begins.
     Constant,
     /// There is none: the receiver's credit alone decides.
     None,
+}
+
+/// How senders ask for credit and receivers give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreditRule {
+    /// Ultra Ethernet's: what is asked for, at 0.99 of the link's rate.
+    Rccc,
+    /// EQDS's: whole turns, first to those with refused packets.
+    Eqds,
 }
 
 /// What the EV of a packet is to the network.
@@ -41,18 +55,36 @@ pub struct Config {
     pub control: WindowControl,
     /// Whether receivers give credit (RCCC), beside the window or in its place. U: no.
     pub credit: bool,
+    /// How it is asked for and given. U: RCCC.
+    pub credit_rule: CreditRule,
     /// What a message is given in its turn, bytes. U: 16384.
     pub credit_turn: u32,
+    /// Whether turns are left out at random by the share of packets that were marked or trimmed
+    /// lately (EQDS, for oversubscribed fabrics). U: no.
+    pub hold_back: bool,
     /// What hosts can send over what the fabric carries between them; `None`: not known. Above 1
     /// and without a window, credit is given at a rate that follows marks and trimming.
     pub oversubscription: Option<f64>,
     /// The round trip of a full packet on the longest empty path, from which windows, target and
     /// timeout follow; `None`: that to each destination.
     pub base_rtt: Option<Dur>,
+    /// The most that may be in flight, or sent before the first answer, bytes on the wire; `None`:
+    /// one and a half bandwidth-delay products, which NSCC's windows keep to anyway.
+    pub max_window: Option<Bytes>,
     /// The first window of a message, bytes on the wire, headers included; `None`: the greatest.
     pub initial_window: Option<Bytes>,
     /// A packet that is not answered for so long is lost; `None`: by the base round trip.
     pub rto: Option<Dur>,
+    /// Whether switches trim. Where they do not, windows aim at a queueing delay of one base round
+    /// trip in place of three quarters, and a timeout says nothing of broken paths. U: yes.
+    pub trimming: bool,
+    /// Whether a sender finds losses by packets that arrive out of order, and by probes (SLEEK).
+    /// U: no.
+    pub sleek: bool,
+    /// Messages of one channel share a connection, which is kept for so long after the last of them
+    /// was acknowledged; at most `rx_idle_timeout`. `None`: each message is a connection of its
+    /// own. U: no, or for good.
+    pub keep_connections: Option<Dur>,
     /// How EVs are chosen. U: mixed.
     pub spray: Rule,
     /// EVs of a message, a power of two. U: 64.
@@ -77,7 +109,10 @@ pub struct Config {
 }
 
 /// A timeout lasts for so long beside the time in which queues drain (specs/uet.md#2).
-const RTO_BASE: Dur = Dur::from_us(15);
+pub const RTO_BASE: Dur = Dur::from_us(15);
+/// The same of EQDS (`main_eqds.cpp` of U), at this rate.
+pub const EQDS_RTO_BASE: Dur = Dur::from_us(150);
+const EQDS_RATE: Rate = Rate(100_000_000_000);
 /// So many queues on the way there and back.
 const RTO_QUEUES: u64 = 6;
 /// A fabric carries so little of what hosts can send at worst. Ours.
@@ -93,11 +128,17 @@ impl Config {
             control_size: 64,
             control: WindowControl::Nscc,
             credit: false,
+            credit_rule: CreditRule::Rccc,
             credit_turn: 16_384,
+            hold_back: false,
             oversubscription: None,
             base_rtt: None,
+            max_window: None,
             initial_window: None,
             rto: None,
+            trimming: true,
+            sleek: false,
+            keep_connections: None,
             spray: Rule::Mixed,
             entropies: 64,
             paths: Paths::Index,
@@ -107,6 +148,24 @@ impl Config {
             abort_after: Dur::from_ms(10_000),
             time_wait: Dur::from_ms(11_000),
             rx_idle_timeout: Dur::from_ms(15_000),
+        }
+    }
+
+    /// EQDS as the public simulator has it (specs/uet.md#13), for ports that hold 35 packets at
+    /// 100 Gb/s: credit in turns of 4096 B, windows of 64 packets.
+    #[must_use]
+    pub fn eqds(payload: u16) -> Self {
+        let usual = Self::htsim(payload);
+        let mtu = u64::from(usual.mtu());
+        Self {
+            control: WindowControl::None,
+            credit: true,
+            credit_rule: CreditRule::Eqds,
+            credit_turn: 4096,
+            max_window: Some(Bytes(64 * mtu)),
+            rto: Some(EQDS_RTO_BASE + EQDS_RATE.serialise(35 * mtu) * RTO_QUEUES),
+            spray: Rule::Skip,
+            ..usual
         }
     }
 
@@ -124,6 +183,7 @@ impl Config {
             ("payload", u64::from(payload)),
             ("control_size", u64::from(self.control_size)),
             ("base_rtt", self.base_rtt.map_or(1, |time| time.0)),
+            ("max_window", self.max_window.map_or(1, |bytes| bytes.0)),
             ("initial_window", self.initial_window.map_or(1, |bytes| bytes.0)),
             ("rto", self.rto.map_or(1, |time| time.0)),
             ("sack_threshold", u64::from(self.sack_threshold)),
@@ -144,6 +204,10 @@ impl Config {
             let what = "Ultra Ethernet: without a window (control none) receivers must give credit";
             return Err(ConfigError::new(["control", "credit"], what));
         }
+        if self.sleek && self.control != WindowControl::Nscc {
+            let what = "Ultra Ethernet: sleek counts packets of NSCC's window (control nscc)";
+            return Err(ConfigError::new(["sleek", "control"], what));
+        }
         let ratio = self.oversubscription.unwrap_or(1.0);
         if !(1.0..=OVERSUBSCRIPTION_MAX).contains(&ratio) {
             let what = format!(
@@ -154,7 +218,9 @@ impl Config {
         if self.class > 7 {
             return Err(ConfigError::new(["class"], "Ultra Ethernet: class must be from 0 to 7"));
         }
+        let kept = self.keep_connections.unwrap_or_default();
         let ordered = [
+            (kept <= self.rx_idle_timeout, "keep_connections", "rx_idle_timeout"),
             (self.abort_after < self.time_wait, "abort_after", "time_wait"),
             (self.abort_after <= self.rx_idle_timeout, "abort_after", "rx_idle_timeout"),
         ];
@@ -177,6 +243,12 @@ impl Config {
     #[must_use]
     pub fn life_max(&self) -> Dur {
         life_max(self.time_wait, self.abort_after).unwrap_or_default()
+    }
+
+    /// The most that may be in flight to `to` at first, bytes on the wire.
+    pub(super) fn window_max(&self, network: &Network) -> u64 {
+        let most = || Derived::new(network, self.trimming).max_window;
+        self.max_window.map_or_else(most, |bytes| bytes.0.max(u64::from(network.mtu)))
     }
 
     /// The network that a sender assumes on the way to `to`.
@@ -221,12 +293,12 @@ impl Network {
     /// How long a packet in flight is waited for.
     #[must_use]
     pub fn rto(&self) -> Dur {
-        Self::rto_of(self.rate, self.queue())
+        Self::rto_of(self.rate, self.queue(), RTO_BASE)
     }
 
-    /// The same where ports hold `queue` bytes.
+    /// The same where ports hold `queue` bytes, beside `base`.
     #[must_use]
-    pub fn rto_of(rate: Rate, queue: u64) -> Dur {
-        RTO_BASE + rate.serialise(queue) * RTO_QUEUES
+    pub fn rto_of(rate: Rate, queue: u64, base: Dur) -> Dur {
+        base + rate.serialise(queue) * RTO_QUEUES
     }
 }

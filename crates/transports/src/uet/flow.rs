@@ -1,16 +1,18 @@
-//! [`Flow`]: one message at its sender. State and rules; whose turn it is, is [`super::sender`]'s
-//! business.
+//! [`Flow`]: one connection at its sender, of one message or of several. State and rules; whose
+//! turn it is, is [`super::sender`]'s business.
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, FlowState, Msg};
+use endpoint::{Cx, FlowState, Msg, MsgId};
 use units::{Dur, Time};
 use wire::uet::{Ack, UNIT, UNITS};
 
 use super::config::{Config, Network};
 use super::credit::{Credit, Demand};
-use super::nscc::{Answer, Derived, Nscc};
-use crate::entropy::{Entropy, Feedback};
+use super::nscc::{Answer, Nscc};
+use super::pieces::{Leaving, Piece};
+use super::sleek::{Seen, Sleek};
+use crate::entropy::{Entropy, Feedback, Rule};
 use crate::received::unwrap_index;
 
 /// Packets between the first that has not arrived and the last that was sent, at most. Ours: a
@@ -51,6 +53,9 @@ struct Record {
 /// What goes out next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
+    pub(super) msg: Msg,
+    /// Its number in the message, and in the connection.
+    pub(super) index: u64,
     pub(super) seq: u64,
     pub(super) len: u16,
     pub(super) entropy: u16,
@@ -59,15 +64,22 @@ pub(super) struct Departure {
     pub(super) target: u32,
 }
 
-/// One message at its sender.
+/// One connection at its sender.
 #[derive(Debug)]
 pub(super) struct Flow {
+    /// The message that it began with, whose id is its own.
     pub(super) msg: Msg,
-    packets: u64,
+    /// It is kept for more messages.
+    pub(super) kept: bool,
+    pieces: Leaving,
+    /// Since when it has had none, if it is kept.
+    idle: Option<Time>,
     network: Network,
     nscc: Nscc,
     /// Where receivers give any.
     credit: Option<Credit>,
+    /// Where it looks for losses without being told.
+    sleek: Option<Sleek>,
     entropy: Entropy,
     /// All packets below have arrived.
     base: u64,
@@ -113,18 +125,21 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn new(cx: &Cx<'_>, config: &Config, msg: Msg) -> Self {
+    pub(super) fn new(cx: &Cx<'_>, config: &Config, msg: Msg, kept: bool) -> Self {
         let network = config.network(cx, msg.dst);
         let draw = cx.draw.part(u64::from(msg.dst.0)).part(msg.id.0);
         let packets = config.framing().packets(msg.len);
-        let headers = packets.saturating_mul(u64::from(config.header));
-        let most = Derived::new(&network).max_window;
+        let most = config.window_max(&network);
+        let of = (network, config.trimming, most);
         Self {
             msg,
-            packets,
+            kept,
+            pieces: Leaving::new(msg, packets),
+            idle: None,
             network,
-            nscc: Nscc::new(cx.now, config.control, network, config.initial_window),
-            credit: config.credit.then(|| Credit::new(most)),
+            nscc: Nscc::new(cx.now, config.control, of, config.initial_window),
+            credit: config.credit.then(|| Credit::new(config.credit_rule, most)),
+            sleek: config.sleek.then(Sleek::default),
             entropy: Entropy::new(config.spray, config.entropies, draw),
             base: 0,
             records: VecDeque::new(),
@@ -132,7 +147,7 @@ impl Flow {
             resend_from: 0,
             outstanding: 0,
             order: VecDeque::new(),
-            backlog: msg.len.saturating_add(headers),
+            backlog: wire_bytes(config, msg.len, packets),
             resend_bytes: 0,
             asked: None,
             may_ask: Time::ZERO,
@@ -148,6 +163,43 @@ impl Flow {
             doublings: 0,
             doubled: Time::ZERO,
         }
+    }
+
+    /// `msg` comes after those that it has.
+    pub(super) fn push(&mut self, config: &Config, msg: Msg) {
+        let packets = config.framing().packets(msg.len);
+        self.pieces.push(msg, packets);
+        self.backlog = self.backlog.saturating_add(wire_bytes(config, msg.len, packets));
+        self.idle = None;
+    }
+
+    /// The next of its messages that has arrived.
+    pub(super) fn pop_arrived(&mut self, now: Time) -> Option<MsgId> {
+        let id = self.pieces.pop(self.base);
+        if self.kept && self.is_done() {
+            self.idle = self.idle.or(Some(now));
+        }
+        id
+    }
+
+    /// Message `id`, one of several, is not wanted any more: no new packet of it is sent. Whether
+    /// it is here.
+    pub(super) fn cancel(&mut self, now: Time, config: &Config, id: MsgId) -> bool {
+        let sent = self.sent();
+        let Some(Piece { msg, first, end, .. }) = self.pieces.cancel(id, sent) else {
+            return false;
+        };
+        let begun = sent.clamp(first, end) - first;
+        let left = msg.len.saturating_sub(begun.saturating_mul(u64::from(config.payload)));
+        let unsent = wire_bytes(config, left, end - first - begun);
+        self.backlog = self.backlog.saturating_sub(unsent);
+        self.await_credit(now);
+        true
+    }
+
+    /// The messages that it still has.
+    pub(super) fn messages(&self) -> impl Iterator<Item = MsgId> {
+        self.pieces.ids()
     }
 
     /// How long the answer to what was sent at `at` is waited for. Each packet of a flight that is
@@ -176,7 +228,7 @@ impl Flow {
 
     /// All of it has arrived.
     pub(super) fn is_done(&self) -> bool {
-        self.base == self.packets
+        self.base == self.pieces.end()
     }
 
     /// Packets sent at least once.
@@ -190,14 +242,15 @@ impl Flow {
 
     /// Bytes on the wire of a packet.
     fn size(&self, config: &Config, seq: u64) -> u16 {
-        config.framing().payload_of(seq, self.msg.len) + config.header
+        let Some(piece) = self.pieces.of(seq) else { return config.header };
+        config.framing().payload_of(seq - piece.first, piece.msg.len) + config.header
     }
 
     /// The packet that is next: the lowest that waits for retransmission, else a new one.
     fn next(&mut self) -> Option<u64> {
         if self.resends == 0 {
             let seq = self.sent();
-            return (seq < self.packets && seq - self.base < REACH).then_some(seq);
+            return (seq < self.pieces.end() && seq - self.base < REACH).then_some(seq);
         }
         let from = self.resend_from.max(self.base);
         let mut records = self.records.range((from - self.base) as usize..);
@@ -207,7 +260,12 @@ impl Flow {
     }
 
     fn fits(&self, size: u16) -> bool {
-        self.in_flight.saturating_add(i64::from(size)) <= self.nscc.window() as i64
+        self.nscc.admits(self.in_flight, size)
+    }
+
+    /// Whether what was lost may go whatever the window says.
+    fn recovers(&self) -> bool {
+        self.resends > 0 && self.sleek.as_ref().is_some_and(Sleek::is_recovering)
     }
 
     /// Whether credit, where it is given, permits to send.
@@ -218,7 +276,8 @@ impl Flow {
     /// The packet that may be sent now.
     fn sendable(&mut self, config: &Config) -> Option<u64> {
         let seq = self.next()?;
-        (self.has_credit() && self.fits(self.size(config, seq))).then_some(seq)
+        let fits = self.recovers() || self.fits(self.size(config, seq));
+        (self.has_credit() && fits).then_some(seq)
     }
 
     /// Whether something may be sent now.
@@ -231,6 +290,7 @@ impl Flow {
     pub(super) fn send(&mut self, cx: &Cx<'_>, config: &Config, turns: u64) -> Option<Departure> {
         let seq = self.sendable(config)?;
         let size = self.size(config, seq);
+        let &Piece { msg, first, .. } = self.pieces.of(seq)?;
         let entropy = self.entropy.choose();
         let (at, sent) = (cx.now, self.sent());
         let repeated = seq < sent;
@@ -254,10 +314,11 @@ impl Flow {
         let window = self.nscc.window() as i64;
         let full = self.in_flight.saturating_add(i64::from(size)) >= window;
         let target = self.spend(cx, config, size, turns);
-        let exhausted = full || !self.has_credit();
-        let ack_request = repeated || seq + 1 == self.packets || exhausted;
-        let len = config.framing().payload_of(seq, self.msg.len);
-        Some(Departure { seq, len, entropy, ack_request, repeated, target })
+        let exhausted = full || self.credit.as_ref().is_some_and(Credit::is_used_up);
+        let ack_request = repeated || seq + 1 == self.pieces.end() || exhausted;
+        let index = seq - first;
+        let len = config.framing().payload_of(index, msg.len);
+        Some(Departure { msg, index, seq, len, entropy, ack_request, repeated, target })
     }
 
     /// A packet of `size` bytes takes credit. What the message asks for with it.
@@ -265,7 +326,7 @@ impl Flow {
         let demand = self.demand(config, turns);
         let Some(credit) = &mut self.credit else { return 0 };
         credit.spend(size);
-        self.target = credit.ask(demand);
+        self.target = credit.ask_with_packet(demand);
         self.await_credit(cx.now);
         self.target
     }
@@ -279,7 +340,7 @@ impl Flow {
 
     /// Know since when it waits for credit, if it does.
     fn await_credit(&mut self, now: Time) {
-        let unsent = self.resends > 0 || self.sent() < self.packets;
+        let unsent = self.resends > 0 || self.sent() < self.pieces.end();
         let waits = unsent && !self.has_credit();
         self.starved = if waits { self.starved.or(Some(now)) } else { None };
         if !waits {
@@ -310,11 +371,14 @@ impl Flow {
         let first = unwrap_index(self.base, ack.base);
         // What was never sent has not arrived, whatever a peer says.
         let sent = self.sent();
-        if seq >= sent || expected > sent {
+        if (seq >= sent && !ack.probe) || expected > sent {
             return false;
         }
         self.hear(cx.now);
-        let rtt = self.sample(cx, seq, ack.repeated);
+        let rtt = match ack.probe {
+            true => self.probe_sample(cx, psn),
+            false => self.sample(cx, seq, ack.repeated),
+        };
         let newly = self.count(ack.received);
         if newly > 0 && self.doublings > 0 {
             self.doublings = 0;
@@ -332,8 +396,54 @@ impl Flow {
         self.entropy.feedback(cx.now, entropy, what);
         let (marked, in_flight) = (ack.marked, self.in_flight);
         self.nscc.on_ack(Answer { now: cx.now, newly, in_flight, marked, rtt });
+        let probed = rtt.filter(|_| ack.probe);
+        self.recover(cx, config, (expected, ack.out_of_order), probed);
         self.await_credit(cx.now);
         true
+    }
+
+    /// Where it looks for losses itself: have what is missing sent again, and the next probe
+    /// planned. A probe may just have taken `probed`.
+    fn recover(
+        &mut self,
+        cx: &Cx<'_>,
+        config: &Config,
+        (expected, out_of_order): (u64, u16),
+        probed: Option<Dur>,
+    ) {
+        let (sent, resends, end) = (self.sent(), self.resends > 0, self.pieces.end());
+        let Some(sleek) = &mut self.sleek else { return };
+        let (base, target) = (self.nscc.base_rtt(), self.nscc.target());
+        let more = sent < end;
+        let now = cx.now.saturating_add(cx.net.answer_lateness());
+        sleek.plan(now, (more || expected < sent).then_some(more), base, target);
+        if probed.is_some_and(|rtt| rtt.0 - base.0 < target.0) {
+            sleek.on_probe(expected, sent, target + cx.net.answer_lateness());
+        }
+        let lost = sleek.on_ack(Seen {
+            expected,
+            sent,
+            out_of_order: u64::from(out_of_order),
+            resends,
+            window: self.nscc.window(),
+            max_window: self.nscc.max_window(),
+            payload: u64::from(config.payload),
+        });
+        self.sooner = true;
+        for seq in lost {
+            let in_flight = self.record(seq).filter(|record| record.fate == Fate::InFlight);
+            let sent = in_flight.map(|record| record.at);
+            if sent.is_some_and(|at| self.sleek.as_ref().is_some_and(|s| s.may_be_lost(at))) {
+                self.miss(config, seq);
+            }
+        }
+        self.settle();
+    }
+
+    /// The probe to be sent, if one is due: its EV and number.
+    pub(super) fn probe(&mut self, now: Time) -> Option<(u16, u32)> {
+        let number = self.sleek.as_mut()?.probe(now, self.nscc.base_rtt())?;
+        Some((self.entropy.choose(), number))
     }
 
     /// Packet `psn` was trimmed, at the last hop perhaps. One that is not in flight was answered
@@ -382,8 +492,13 @@ impl Flow {
     }
 
     fn end_speculation(&mut self) {
+        let unsent = self.resends > 0 || self.sent() < self.pieces.end();
+        let size = self.network.mtu;
         if let Some(credit) = &mut self.credit {
-            credit.end_speculation();
+            credit.end_speculation(self.backlog);
+            if unsent {
+                credit.wait(size);
+            }
         }
     }
 
@@ -392,6 +507,13 @@ impl Flow {
         let record = self.record(seq).filter(|record| record.fate == Fate::InFlight)?;
         let certain = record.copies == 1 + u8::from(repeated);
         certain.then(|| cx.rx_at.since(record.at))
+    }
+
+    /// The round trip of probe `number`, if it was the last. It is short, and so may take less than
+    /// a full packet does at least.
+    fn probe_sample(&self, cx: &Cx<'_>, number: u32) -> Option<Dur> {
+        let rtt = self.sleek.as_ref()?.probe_rtt(cx.rx_at, number)?;
+        Some(rtt.max(self.nscc.base_rtt()))
     }
 
     /// The bytes by which the receiver's count has grown. Answers may overtake one another.
@@ -453,10 +575,17 @@ impl Flow {
     /// When it has to be looked at, if nothing is heard.
     pub(super) fn due(&mut self, cx: &Cx<'_>, config: &Config) -> Option<Time> {
         let oldest = [self.oldest(), self.asked].into_iter().flatten().min();
-        match oldest {
+        let timeout = match oldest {
             Some(at) => Some(self.overdue(cx, at)),
             None => self.starved.map(|at| self.patience_ends(cx, config, at)),
-        }
+        };
+        let probe = self.sleek.as_ref().and_then(Sleek::probe_due);
+        [timeout, probe, self.kept_until(config)].into_iter().flatten().min()
+    }
+
+    /// When it is given up for want of messages.
+    pub(super) fn kept_until(&self, config: &Config) -> Option<Time> {
+        Some(self.idle?.saturating_add(config.keep_connections?))
     }
 
     /// Whether that may be sooner than it was when last asked for.
@@ -493,10 +622,17 @@ impl Flow {
         let is_over = |flow: &Self, at: Time| flow.overdue(cx, at) <= cx.now;
         // Since when the latest of what is over had been waited for.
         let mut since = self.asked.filter(|&at| is_over(self, at)).max(starved);
+        let mut postponed = false;
         while self.oldest().is_some_and(|at| is_over(self, at)) {
             let Some((at, seq)) = self.order.pop_front() else { break };
+            if self.postpones(cx.now, seq) {
+                postponed = true;
+                continue;
+            }
             let entropy = self.record(seq).map_or(0, |record| record.entropy);
-            self.entropy.feedback(cx.now, entropy, Feedback::Lost);
+            if config.trimming || config.spray != Rule::Reps {
+                self.entropy.feedback(cx.now, entropy, Feedback::Lost);
+            }
             let size = self.size(config, seq);
             self.nscc.on_loss(u64::from(size));
             if self.resends > 0 {
@@ -517,7 +653,24 @@ impl Flow {
             self.in_vain = silent;
             self.heard = cx.now;
         }
-        (silent, since.is_some())
+        (silent, since.is_some() || postponed)
+    }
+
+    /// The answer to packet `seq` is overdue, but what has been lost is being found anyway. If this
+    /// was a retransmission, it is found again. Either waits for another timeout.
+    fn postpones(&mut self, now: Time, seq: u64) -> bool {
+        if !self.sleek.as_ref().is_some_and(Sleek::is_recovering) {
+            return false;
+        }
+        let Some(record) = self.record(seq) else { return false };
+        let again = record.copies > 1;
+        // Of which copy an answer is can no longer be told.
+        *record = Record { at: now, copies: record.copies.saturating_add(1), ..*record };
+        self.order.push_back((now, seq));
+        if let Some(sleek) = self.sleek.as_mut().filter(|_| again) {
+            sleek.resend(seq);
+        }
+        true
     }
 
     /// After a timeout: what to ask for, if credit is waited for. At most once in a round trip,
@@ -550,4 +703,9 @@ impl Flow {
         assert!(self.nscc.some_window().is_none_or(|window| bounds.contains(&window)));
         bytes
     }
+}
+
+/// Bytes on the wire of so many packets with `len` bytes of payload together.
+fn wire_bytes(config: &Config, len: u64, packets: u64) -> u64 {
+    len.saturating_add(packets.saturating_mul(u64::from(config.header)))
 }

@@ -13,17 +13,22 @@
 //! the host does (`pacer`), and a sender needs credit as well (`credit`). What is lost without a
 //! word is found by a timer (`flow`).
 //!
-//! Messages of one non-zero channel are serialised by the sender: the next starts when the one
-//! before has been acknowledged.
+//! Messages of one non-zero channel share a connection where connections are kept: packets count
+//! through them, and window, credit and entropy values last (`pieces`). Elsewhere the sender
+//! serialises them: the next starts when the one before has been acknowledged.
 
 mod config;
 mod credit;
+mod eqds;
 mod flow;
+mod hold_back;
 mod nscc;
 mod oversubscription;
 mod pacer;
+mod pieces;
 mod receiver;
 mod sender;
+mod sleek;
 #[cfg(test)]
 mod tests;
 
@@ -38,7 +43,7 @@ use crate::config::ConfigError;
 use crate::incoming::describes;
 use crate::outbox::CONTROL_MAX;
 
-pub use config::{Config, Network, Paths, WindowControl};
+pub use config::{Config, CreditRule, EQDS_RTO_BASE, Network, Paths, RTO_BASE, WindowControl};
 pub use nscc::Derived;
 
 use receiver::{Arrival, Receiver, Request};
@@ -96,6 +101,10 @@ type Outbox = crate::outbox::Outbox<Control>;
 /// Write the header of a packet.
 fn put_header(slot: &mut Packet, header: Repr) {
     slot.proto = PROTO;
+    if let Kind::Probe { .. } = header.kind {
+        // It waits where packets with payload do.
+        slot.flags = Flags::ECT;
+    }
     slot.put_header(&header.to_bytes());
 }
 
@@ -137,9 +146,12 @@ impl Endpoint for Uet {
         };
         let key = MsgKey { src: pkt.src, id: MsgId(message) };
         match kind {
-            Kind::Request { entropy, psn, size, len, ack_request, repeated, target } => {
-                let seq = pkt.span.offset / u64::from(config.payload);
-                if seq as u32 != psn || !describes(config.framing(), pkt, message, seq, len) {
+            Kind::Request { entropy, psn, size, len, ack_request, repeated, kept, target } => {
+                let (msg, index) = (pkt.span.msg, pkt.span.offset / u64::from(config.payload));
+                let of = if kept { msg.0 } else { message };
+                let seq = if kept { u64::from(psn) } else { index };
+                let known = seq as u32 == psn && (!kept || config.keep_connections.is_some());
+                if !known || !describes(config.framing(), pkt, of, index, len) {
                     cx.fx.count(Stat::Rejected);
                     return;
                 }
@@ -147,18 +159,35 @@ impl Endpoint for Uet {
                 let last_hop = pkt.flags.has(Flags::LAST_HOP);
                 let trimmed = pkt.flags.has(Flags::TRIMMED);
                 let how = if trimmed { Arrival::Trimmed { last_hop } } else { Arrival::Whole };
-                let request =
-                    Request { seq, entropy, size, len, ack_request, repeated, marked, target };
+                let request = Request {
+                    seq,
+                    msg,
+                    index,
+                    kept,
+                    entropy,
+                    size,
+                    len,
+                    ack_request,
+                    repeated,
+                    marked,
+                    target,
+                };
                 receiver.on_request(cx, key, request, how, out);
             }
             Kind::Ack { entropy, psn, ack } => sender.on_ack(cx, key, (psn, entropy), &ack),
             Kind::Nack { entropy, psn, marked, last_hop } => {
                 sender.on_nack(cx, key, (psn, entropy), (marked, last_hop));
             }
+            Kind::Probe { entropy, number } => {
+                // Cut off, it says nothing of the queues on its way.
+                if !pkt.flags.has(Flags::TRIMMED) {
+                    receiver.on_probe(cx, key, (entropy, number), pkt.flags.has(Flags::CE), out);
+                }
+            }
             Kind::Close => receiver.on_close(cx, key),
             Kind::Credit { given } => sender.on_credit(cx, key, given),
-            Kind::CreditRequest { size, target } => {
-                receiver.on_credit_request(cx, key, (size, target), out);
+            Kind::CreditRequest { size, kept, target } => {
+                receiver.on_credit_request(cx, key, (size, kept, target), out);
             }
         }
     }

@@ -4,6 +4,7 @@
 use units::{Bytes, Dur, Time};
 
 use super::config::{Network, WindowControl};
+use super::eqds::{self, Seen, Smartt};
 
 /// The network that the constants were found on.
 const REFERENCE_BDP: f64 = 150_000.0;
@@ -47,11 +48,11 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// For switches that trim.
+    /// For switches that trim, or do not.
     #[must_use]
-    pub fn new(network: &Network) -> Self {
+    pub fn new(network: &Network, trimming: bool) -> Self {
         let (mtu, payload) = (u64::from(network.mtu), f64::from(network.payload));
-        let target = Dur(network.rtt.0 * 3 / 4);
+        let target = if trimming { Dur(network.rtt.0 * 3 / 4) } else { network.rtt };
         let a = network.bdp() as f64 / REFERENCE_BDP;
         let b = target.0 as f64 / REFERENCE_RTT.0 as f64;
         Self {
@@ -118,17 +119,23 @@ pub(super) struct Nscc {
     trigger: bool,
     bytes_ignored: u64,
     bytes_to_ignore: u64,
+    /// Of SMaRTT.
+    smartt: Smartt,
 }
 
 impl Nscc {
     pub(super) fn new(
         now: Time,
         control: WindowControl,
-        network: Network,
+        (network, trimming, most): (Network, bool, u64),
         first: Option<Bytes>,
     ) -> Self {
-        let derived = Derived::new(&network);
-        let Derived { min_window, max_window, .. } = derived;
+        let derived = Derived::new(&network, trimming);
+        let min_window = derived.min_window;
+        let max_window = match control {
+            WindowControl::Nscc => derived.max_window.min(most),
+            _ => most,
+        };
         Self {
             control,
             derived,
@@ -151,7 +158,17 @@ impl Nscc {
             trigger: false,
             bytes_ignored: 0,
             bytes_to_ignore: 0,
+            smartt: Smartt::default(),
         }
+    }
+
+    /// Whether a packet of `size` bytes may go with so many in flight. EQDS sends while any may.
+    pub(super) fn admits(&self, in_flight: i64, size: u16) -> bool {
+        let size = match self.control {
+            WindowControl::Dctcp | WindowControl::Smartt => 1,
+            _ => i64::from(size),
+        };
+        in_flight.saturating_add(size) <= self.window as i64
     }
 
     /// Bytes that may be in flight.
@@ -162,6 +179,21 @@ impl Nscc {
     /// The same, if there is a window at all.
     pub(super) fn some_window(&self) -> Option<u64> {
         (self.control != WindowControl::None).then_some(self.window)
+    }
+
+    /// The most that may ever be in flight.
+    pub(super) fn max_window(&self) -> u64 {
+        self.max_window
+    }
+
+    /// The least round trip so far.
+    pub(super) fn base_rtt(&self) -> Dur {
+        self.network.rtt
+    }
+
+    /// The queueing delay that it aims at.
+    pub(super) fn target(&self) -> Dur {
+        self.derived.target
     }
 
     /// Something has arrived.
@@ -179,7 +211,20 @@ impl Nscc {
             }
             None => self.average_delay,
         };
-        if self.control != WindowControl::Nscc || self.quick_adapt(answer, delay) {
+        match self.control {
+            WindowControl::Nscc => {}
+            WindowControl::Dctcp => {
+                self.window = eqds::dctcp(self.window, newly, marked, u64::from(self.network.mtu));
+                return;
+            }
+            WindowControl::Smartt => {
+                let seen = self.seen(answer, Dur(delay as u64));
+                self.window = self.smartt.on_ack(self.window, seen);
+                return;
+            }
+            WindowControl::Constant | WindowControl::None => return,
+        }
+        if self.quick_adapt(answer, delay) {
             return;
         }
         let target = self.derived.target.0 as f64;
@@ -208,10 +253,28 @@ impl Nscc {
         self.trigger = true;
         // Trimming says what a mark would.
         let answer = Answer { marked: true, ..answer };
+        match self.control {
+            WindowControl::Dctcp => {
+                self.window = self.window.saturating_sub(size).max(self.derived.min_window);
+            }
+            WindowControl::Smartt => {
+                let seen = self.seen(answer, Dur::ZERO);
+                self.window = self.smartt.on_nack(self.window, size, seen);
+            }
+            _ => {}
+        }
         if self.control == WindowControl::Nscc && !self.quick_adapt(answer, 0.0) && !spare {
             self.window = self.window.saturating_sub(size);
         }
         self.bound();
+    }
+
+    /// What SMaRTT looks at.
+    fn seen(&self, answer: Answer, delay: Dur) -> Seen {
+        let Answer { now, newly, in_flight, marked, .. } = answer;
+        let Network { rtt: base, mtu, payload, .. } = self.network;
+        let most = self.max_window;
+        Seen { now, newly, in_flight, marked, delay, base, most, mtu, payload }
     }
 
     /// A packet of `size` bytes is lost.
@@ -226,8 +289,10 @@ impl Nscc {
     fn lower_base(&mut self, rtt: Dur) {
         if rtt < self.network.rtt {
             self.network.rtt = rtt;
-            self.max_window = max_window(&self.network);
-            self.bound();
+            if self.control == WindowControl::Nscc {
+                self.max_window = self.max_window.min(max_window(&self.network));
+                self.bound();
+            }
         }
     }
 
@@ -338,8 +403,9 @@ mod tests {
         assert_eq!(network.rtt, Dur(14_022_720));
         assert_eq!((network.bdp(), network.bdp_packets()), (175_284, 43));
         assert_eq!((network.queue(), network.rto()), (178_450, Dur(100_656_000)));
-        let derived = Derived::new(&network);
+        let derived = Derived::new(&network, true);
         assert_eq!(derived.target, Dur(10_517_040));
+        assert_eq!(Derived::new(&network, false).target, network.rtt, "without trimming");
         assert_eq!(derived.qa_delay, Dur(42_068_160));
         let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 2e-5;
         assert!(close(derived.alpha, 0.001_591_58), "{}", derived.alpha);
@@ -355,7 +421,7 @@ mod tests {
     }
 
     fn window(first: u64) -> Nscc {
-        Nscc::new(at(0), WindowControl::Nscc, worked(), Some(Bytes(first)))
+        Nscc::new(at(0), WindowControl::Nscc, (worked(), true, 262_926), Some(Bytes(first)))
     }
 
     fn answer(us: u64, newly: u64, marked: bool, delay: Dur) -> Answer {
@@ -429,7 +495,12 @@ mod tests {
 
     #[test]
     fn a_constant_window_stays() {
-        let mut nscc = Nscc::new(at(0), WindowControl::Constant, worked(), Some(Bytes(50_000)));
+        let mut nscc = Nscc::new(
+            at(0),
+            WindowControl::Constant,
+            (worked(), true, 262_926),
+            Some(Bytes(50_000)),
+        );
         for us in 1..200 {
             nscc.on_ack(answer(us, 4_150, us % 2 == 0, Dur::from_us(us)));
             nscc.on_nack(answer(us, 0, true, Dur::ZERO), 4_150, false);

@@ -6,10 +6,14 @@ use std::collections::VecDeque;
 use units::{Bytes, Dur, Rate, Time};
 use wire::uet::UNIT;
 
+use super::config::CreditRule;
 use crate::slab::SlotRef;
 
 /// Credit is given at this share of the link's rate.
 const SHARE: f64 = 0.99;
+/// EQDS: for a turn of 4096 B 0.99 of the time that a packet of 4160 B takes with what is around a
+/// frame, 38 B (`EqdsPullPacer` of the public simulator).
+const EQDS_SHARE: f64 = 4096.0 / (0.99 * 4198.0);
 /// After a turn that gave nothing, as long as so many bytes would take.
 const PAUSE: u64 = 1024;
 
@@ -25,6 +29,9 @@ pub(super) struct Given {
     /// It waits for its turn, asked for or not.
     asked: bool,
     unasked: bool,
+    /// EQDS: units of packets that were refused and not given credit since. It waits among those
+    /// with such packets unless this is zero.
+    refused: u32,
 }
 
 impl Given {
@@ -47,6 +54,20 @@ impl Given {
         self.target.wrapping_sub(self.given) as i32
     }
 }
+
+/// Why a message waits for credit that it has not asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Join {
+    /// It does not.
+    No,
+    /// A packet of it was refused.
+    Refused,
+    /// Its sender asks by REQ.
+    Asks,
+}
+
+/// EQDS: what a refused packet of 4150 B counts for, nine quanta of 512 B, in units.
+const REFUSED: u32 = 18;
 
 /// Messages in the order of service. One that is over stays until its turn comes, or until more
 /// than half of them are over: leaving costs the same however many wait.
@@ -84,6 +105,9 @@ impl Turns {
 /// The pacer of a host.
 #[derive(Debug)]
 pub(super) struct Pacer {
+    rule: CreditRule,
+    /// EQDS: messages with refused packets, which come first.
+    refused: Turns,
     /// Messages that ask.
     asked: Turns,
     /// Those that have been given all that they asked for, and may be given more.
@@ -100,8 +124,10 @@ pub(super) struct Pacer {
 
 impl Pacer {
     /// In a turn a message is given so many bytes.
-    pub(super) fn new(turn: u32) -> Self {
+    pub(super) fn new(rule: CreditRule, turn: u32) -> Self {
         Self {
+            rule,
+            refused: Turns::default(),
             asked: Turns::default(),
             unasked: Turns::default(),
             free_at: Time::ZERO,
@@ -116,19 +142,44 @@ impl Pacer {
         self.scale = scale;
     }
 
-    /// The sender of the message at `at` asks for so much; `join`: or its packets are refused,
-    /// which it has to be given credit for again.
-    pub(super) fn ask(&mut self, at: SlotRef, message: &mut Given, target: u32, join: bool) {
+    /// The sender of the message at `at` asks for so much; or see [`Join`].
+    pub(super) fn ask(&mut self, at: SlotRef, message: &mut Given, target: u32, join: Join) {
         let more = message.hear(target);
-        if (more || join) && !message.asked {
+        let joins = match self.rule {
+            CreditRule::Rccc => more || join != Join::No,
+            CreditRule::Eqds => message.refused == 0 && (more || join == Join::Asks),
+        };
+        if joins && !message.asked {
             message.asked = true;
             self.asked.queue.push_back(at);
+        }
+        if self.rule == CreditRule::Eqds && join != Join::No {
+            if message.refused == 0 {
+                self.refused.queue.push_back(at);
+            }
+            message.refused = message.refused.saturating_add(REFUSED);
+        }
+    }
+
+    /// The turn that is due is left out.
+    pub(super) fn leave_out(&mut self, from: Time, rate: Rate) {
+        let bytes = u64::from(self.turn) * UNIT;
+        self.free_at = from + gap(rate, bytes, self.share());
+        self.due = Time::NEVER;
+    }
+
+    /// Of the link's rate, what is given.
+    fn share(&self) -> f64 {
+        match self.rule {
+            CreditRule::Rccc => SHARE * self.scale,
+            CreditRule::Eqds => EQDS_SHARE,
         }
     }
 
     /// When the next message is given credit, as of `now`.
     pub(super) fn due(&mut self, now: Time) -> Time {
-        let waits = !self.asked.is_empty() || !self.unasked.is_empty();
+        let lists = [&self.refused, &self.asked, &self.unasked];
+        let waits = lists.into_iter().any(|list| !list.is_empty());
         if !waits {
             self.due = Time::NEVER;
         } else if self.due == Time::NEVER {
@@ -140,14 +191,17 @@ impl Pacer {
     /// The message whose turn it is, of those that are `open`. It takes its place in the order
     /// again by [`Pacer::give`].
     pub(super) fn next(&mut self, open: impl Fn(SlotRef) -> bool) -> Option<SlotRef> {
-        self.asked.tidy(&open);
-        self.unasked.tidy(&open);
-        self.asked.pop(&open).or_else(|| self.unasked.pop(&open))
+        let mut lists = [&mut self.refused, &mut self.asked, &mut self.unasked];
+        lists.iter_mut().for_each(|list| list.tidy(&open));
+        lists.into_iter().find_map(|list| list.pop(&open))
     }
 
     /// Give credit to `message` at `at`, whose turn it is since `from`, by a link of `rate`. All
     /// that it has been given.
     pub(super) fn give(&mut self, from: Time, rate: Rate, at: SlotRef, message: &mut Given) -> u32 {
+        if self.rule == CreditRule::Eqds {
+            return self.give_turn(from, rate, at, message);
+        }
         let units = if std::mem::take(&mut message.asked) {
             message.owed().clamp(0, self.turn as i32) as u32
         } else {
@@ -163,22 +217,52 @@ impl Pacer {
             self.unasked.queue.push_back(at);
         }
         let bytes = if units == 0 { PAUSE } else { u64::from(units) * UNIT };
-        self.free_at = from + gap(rate, bytes, self.scale);
+        self.free_at = from + gap(rate, bytes, self.share());
         self.due = Time::NEVER;
+        message.given
+    }
+
+    /// The same by EQDS: a whole turn, whatever was asked for.
+    fn give_turn(&mut self, from: Time, rate: Rate, at: SlotRef, message: &mut Given) -> u32 {
+        message.given = message.given.wrapping_add(self.turn);
+        if message.refused > 0 {
+            message.refused = message.refused.saturating_sub(self.turn);
+            if message.refused > 0 {
+                self.refused.queue.push_back(at);
+            } else if message.owed() > 0 && !message.asked {
+                message.asked = true;
+                self.asked.queue.push_back(at);
+            }
+        } else if std::mem::take(&mut message.asked) {
+            if message.owed() > 0 {
+                message.asked = true;
+                self.asked.queue.push_back(at);
+            } else if !message.unasked {
+                message.unasked = true;
+                self.unasked.queue.push_back(at);
+            }
+        } else {
+            message.unasked = (1 - message.beyond..=0).contains(&message.owed());
+            if message.unasked {
+                self.unasked.queue.push_back(at);
+            }
+        }
+        self.leave_out(from, rate);
         message.given
     }
 
     /// `message` is over, and no longer open.
     pub(super) fn forget(&mut self, message: &Given) {
+        self.refused.over += usize::from(message.refused > 0);
         self.asked.over += usize::from(message.asked);
         self.unasked.over += usize::from(message.unasked);
     }
 }
 
 /// How long credit for `bytes` takes.
-fn gap(rate: Rate, bytes: u64, scale: f64) -> Dur {
+fn gap(rate: Rate, bytes: u64, share: f64) -> Dur {
     let wire = rate.serialise(Bytes(bytes).0);
-    Dur((wire.0 as f64 / (SHARE * scale)) as u64)
+    Dur((wire.0 as f64 / share) as u64)
 }
 
 #[cfg(test)]
@@ -213,10 +297,10 @@ mod tests {
 
     #[test]
     fn those_that_ask_take_turns_and_then_are_given_more_up_to_a_bound() {
-        let mut pacer = Pacer::new(16_384);
+        let mut pacer = Pacer::new(CreditRule::Rccc, 16_384);
         let (mut all, refs) = messages(2);
         for (&at, units) in refs.iter().zip([100, 40]) {
-            pacer.ask(at, all.get_mut(at).unwrap(), units, false);
+            pacer.ask(at, all.get_mut(at).unwrap(), units, Join::No);
         }
         let given = run(&mut pacer, &mut all, Time::ZERO + Dur::from_ms(1));
         let first: Vec<(usize, u32)> =
@@ -232,12 +316,12 @@ mod tests {
 
     #[test]
     fn a_refused_packet_has_its_turn_even_if_nothing_is_owed() {
-        let mut pacer = Pacer::new(16_384);
+        let mut pacer = Pacer::new(CreditRule::Rccc, 16_384);
         let (mut all, refs) = messages(1);
         let message = all.get_mut(refs[0]).unwrap();
-        pacer.ask(refs[0], message, 0, false);
+        pacer.ask(refs[0], message, 0, Join::No);
         assert_eq!(pacer.due(Time(5)), Time::NEVER, "nothing new is asked for");
-        pacer.ask(refs[0], message, 0, true);
+        pacer.ask(refs[0], message, 0, Join::Refused);
         assert_eq!(pacer.due(Time(5)), Time(5));
         let at = pacer.next(|at| all.get(at).is_some()).unwrap();
         assert_eq!(pacer.give(Time(5), RATE, at, all.get_mut(at).unwrap()), 0);
@@ -249,16 +333,16 @@ mod tests {
     /// more than it has use for, and what is left is due as if they had never been.
     #[test]
     fn messages_that_are_over_leave_no_more_than_they_found() {
-        let mut pacer = Pacer::new(16_384);
+        let mut pacer = Pacer::new(CreditRule::Rccc, 16_384);
         let (mut all, refs) = messages(2);
         let mut served = [0, 0];
         for round in 0..10_000_u32 {
             for &at in &refs {
-                pacer.ask(at, all.get_mut(at).unwrap(), (round + 1) * 64, false);
+                pacer.ask(at, all.get_mut(at).unwrap(), (round + 1) * 64, Join::No);
             }
             let brief: Vec<SlotRef> = (0..3).map(|_| all.insert(Given::up_to(1000))).collect();
             for &at in &brief {
-                pacer.ask(at, all.get_mut(at).unwrap(), 0, true);
+                pacer.ask(at, all.get_mut(at).unwrap(), 0, Join::Refused);
             }
             for turn in 0..3 {
                 let due = pacer.due(Time::ZERO);
@@ -280,6 +364,37 @@ mod tests {
         assert_eq!(pacer.due(Time::ZERO), Time::NEVER, "nobody is left");
     }
 
+    /// One with refused packets comes before those that ask, until it has had as much; turns are
+    /// whole, 332.48 ns apart (`EqdsPullPacer`).
+    #[test]
+    fn eqds_gives_whole_turns_first_where_packets_were_refused() {
+        let mut pacer = Pacer::new(CreditRule::Eqds, 4096);
+        let (mut all, refs) = messages(2);
+        let [a, b] = [refs[0], refs[1]];
+        pacer.ask(a, all.get_mut(a).unwrap(), 20, Join::No);
+        pacer.ask(b, all.get_mut(b).unwrap(), 5, Join::No);
+        pacer.ask(b, all.get_mut(b).unwrap(), 5, Join::Refused);
+        let given = run(&mut pacer, &mut all, Time::ZERO + Dur::from_us(3));
+        let order: Vec<_> = given.iter().map(|(_, at, units)| (*at == b, *units)).collect();
+        // 18 units for the refused packet are two turns; then a asks for 20, and b still waits.
+        let first = [(true, 16), (true, 32), (false, 16), (true, 48), (false, 32)];
+        assert_eq!(order[..5], first);
+        assert_eq!(given[1].0.since(given[0].0).0 / 10, 33_248);
+        let mut idle: Vec<bool> = order[5..].iter().map(|(b, _)| *b).collect();
+        idle.dedup();
+        assert!(idle.len() > 2, "then in turn without being asked: {order:?}");
+    }
+
+    #[test]
+    fn eqds_gives_no_more_unasked_than_a_window() {
+        let mut pacer = Pacer::new(CreditRule::Eqds, 4096);
+        let (mut all, refs) = messages(1);
+        pacer.ask(refs[0], all.get_mut(refs[0]).unwrap(), 16, Join::No);
+        let given = run(&mut pacer, &mut all, Time::ZERO + Dur::from_ms(1));
+        // 1000 units beyond the target: 63 turns, the last of which begins below.
+        assert_eq!(given.len(), 1 + 63);
+    }
+
     proptest! {
         /// specs/uet.md#U4,U5: numbers grow, and from one turn to any other no more is given than
         /// 0.99 of the link takes meanwhile, but for the last turn itself.
@@ -287,9 +402,10 @@ mod tests {
         fn u4_u5_credit_is_given_in_order_and_no_faster_than_the_link(
             asks in proptest::collection::vec((0..5_usize, 0..3000_u32, any::<bool>()), 1..60),
         ) {
-            let mut pacer = Pacer::new(16_384);
+            let mut pacer = Pacer::new(CreditRule::Rccc, 16_384);
             let (mut all, refs) = messages(5);
             for (who, target, join) in asks {
+                let join = if join { Join::Refused } else { Join::No };
                 pacer.ask(refs[who], all.get_mut(refs[who]).unwrap(), target, join);
             }
             let given = run(&mut pacer, &mut all, Time::ZERO + Dur::from_ms(5));

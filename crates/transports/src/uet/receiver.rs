@@ -1,16 +1,17 @@
 //! The messages that a host receives (specs/uet.md#5).
 
-use endpoint::{Cx, MsgId, MsgKey, Span, Stat};
+use endpoint::{Cx, FailReason, MsgId, MsgKey, Span, Stat};
 use units::{Dur, Time};
 use wire::uet::{Ack, Kind, Repr, UNIT, UNITS};
 
 use super::config::{Config, WindowControl};
-use super::nscc::Derived;
+use super::hold_back::HoldBack;
 use super::oversubscription::Oversubscription;
-use super::pacer::{Given, Pacer};
+use super::pacer::{Given, Join, Pacer};
+use super::pieces::Arriving;
 use super::{CREDIT_TIMER, Control, LINGER_TIMER, OVERSUBSCRIPTION_TIMER, Outbox, path};
 use crate::incoming::{Incoming, Message};
-use crate::received::Received;
+use crate::received::{Received, unwrap_index};
 use crate::slab::SlotRef;
 
 /// How a request came.
@@ -28,7 +29,13 @@ pub(super) enum Arrival {
 /// The header of a packet with payload, or of one that has lost it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
+    /// Its number in the connection. Of one that is kept, modulo 2^32 until that is found.
     pub(super) seq: u64,
+    /// The message that it is of, and its number in that.
+    pub(super) msg: MsgId,
+    pub(super) index: u64,
+    /// The connection is kept.
+    pub(super) kept: bool,
     pub(super) entropy: u16,
     pub(super) size: u64,
     pub(super) len: u16,
@@ -39,22 +46,36 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// As if the last packet of a message had come, which is asked about.
-    fn of_last(size: u64, seq: u64, target: u32) -> Self {
-        let (entropy, len, ack_request, repeated, marked) = (0, 0, false, true, false);
-        Self { seq, entropy, size, len, ack_request, repeated, marked, target }
+    /// As if packet `seq` of a message of `size` bytes had come, the only one of connection `key`
+    /// unless that is `kept`: for questions that are about no packet.
+    fn asking(key: MsgKey, size: u64, seq: u64, kept: bool) -> Self {
+        Self {
+            seq,
+            msg: key.id,
+            index: seq,
+            kept,
+            entropy: 0,
+            size,
+            len: 0,
+            ack_request: false,
+            repeated: false,
+            marked: false,
+            target: 0,
+        }
     }
 }
 
 /// EVs of the packets that carry credit, one after the other. U: 128.
 const GRANT_VALUES: u16 = 128;
 
-/// One message at its receiver.
+/// One connection at its receiver.
 #[derive(Debug)]
 struct Conn {
     key: MsgKey,
-    size: u64,
-    packets: u64,
+    /// It stays when its messages are complete.
+    kept: bool,
+    /// Those that are not delivered and of which something has come; unless it is kept, the one.
+    pieces: Arriving,
     received: Received,
     /// How many packets have arrived.
     arrived: u64,
@@ -77,6 +98,10 @@ impl Message for Conn {
     fn heard(&self) -> Time {
         self.heard
     }
+
+    fn unfinished(&self) -> Vec<MsgKey> {
+        self.pieces.unfinished().map(|id| MsgKey { id, ..self.key }).collect()
+    }
 }
 
 impl Conn {
@@ -96,15 +121,26 @@ impl Conn {
         first || closed || enough || request.ack_request || request.marked
     }
 
-    /// Whether it can be a packet of this message.
-    fn admits(&self, config: &Config, request: &Request, how: Arrival) -> bool {
-        let &Request { seq, size, len, .. } = request;
-        let fits = || {
-            seq < self.packets
-                && self.received.admits(seq)
-                && len == config.framing().payload_of(seq, size)
+    /// Whether it can be a packet of this connection, whose messages then have its own.
+    fn admits(&mut self, config: &Config, request: &Request, how: Arrival) -> bool {
+        let &Request { seq, msg, index, kept, size, len, .. } = request;
+        if kept != self.kept {
+            return false;
+        }
+        if how == Arrival::Asks {
+            return kept || self.pieces.has(msg, size);
+        }
+        let packets = config.framing().packets(size);
+        let fits = index < packets && len == config.framing().payload_of(index, size);
+        let Some(first) = seq.checked_sub(index).filter(|_| fits && self.received.admits(seq))
+        else {
+            return false;
         };
-        size == self.size && (how == Arrival::Asks || fits())
+        if !kept {
+            return self.pieces.has(msg, size);
+        }
+        // What is delivered is not looked at again.
+        seq < self.received.prefix() || self.pieces.put(seq, (msg, size), (first, packets))
     }
 
     fn out_of_order(&self) -> u64 {
@@ -121,6 +157,7 @@ impl Conn {
         Ack {
             repeated: request.repeated,
             marked: request.marked,
+            probe: false,
             expected: expected as u32,
             bitmap: self.received.bits_from(base),
             base: base as u32,
@@ -145,6 +182,8 @@ pub(super) struct Receiver {
     oversubscription: Option<Oversubscription>,
     /// Its timer runs.
     looks: bool,
+    /// Where turns of credit may be left out.
+    hold_back: Option<HoldBack>,
     /// Counts grants of credit: their EVs.
     grants: u16,
 }
@@ -156,8 +195,9 @@ impl Receiver {
         let alone = config.credit && config.control == WindowControl::None;
         let ratio = oversubscription.filter(|&ratio| alone && ratio > 1.0);
         let oversubscription = ratio.map(Oversubscription::new);
-        let pacer = Pacer::new(config.credit_turn);
-        Self { config, messages, pacer, oversubscription, looks: false, grants: 0 }
+        let pacer = Pacer::new(config.credit_rule, config.credit_turn);
+        let hold_back = config.hold_back.then(HoldBack::default);
+        Self { config, messages, pacer, oversubscription, looks: false, hold_back, grants: 0 }
     }
 
     /// A packet has arrived, whole or trimmed.
@@ -172,6 +212,9 @@ impl Receiver {
         if let Some(oversubscription) = &mut self.oversubscription {
             oversubscription.on_packet(request.marked, how);
         }
+        if let Some(hold_back) = &mut self.hold_back {
+            hold_back.on_packet(cx.now, request.marked || how != Arrival::Whole);
+        }
         self.receive(cx, key, request, how, out);
         self.give_credit(cx, out);
     }
@@ -181,15 +224,18 @@ impl Receiver {
         &mut self,
         cx: &mut Cx<'_>,
         key: MsgKey,
-        (size, target): (u64, u32),
+        (size, kept, target): (u64, bool, u32),
         out: &mut Outbox,
     ) {
-        if !self.config.credit {
+        if !self.config.credit || (kept && self.config.keep_connections.is_none()) {
             cx.fx.count(Stat::Rejected);
             return;
         }
+        // As if the last packet of a message had come, which is asked about.
         let last = self.config.framing().packets(size).saturating_sub(1);
-        self.receive(cx, key, Request::of_last(size, last, target), Arrival::Asks, out);
+        let request = Request::asking(key, size, if kept { 0 } else { last }, kept);
+        let request = Request { target, repeated: true, ..request };
+        self.receive(cx, key, request, Arrival::Asks, out);
         self.give_credit(cx, out);
     }
 
@@ -197,15 +243,18 @@ impl Receiver {
         &mut self,
         cx: &mut Cx<'_>,
         key: MsgKey,
-        request: Request,
+        mut request: Request,
         how: Arrival,
         out: &mut Outbox,
     ) {
-        if self.answer_for_finished(cx, key, &request, out) {
+        if self.answer_for_finished(cx, key, &request, None, out) {
             return;
         }
-        let Some(at) = self.find(cx, key, request.size) else { return };
+        let Some(at) = self.find(cx, key, &request) else { return };
         let Some(conn) = self.messages.get_mut(at) else { return };
+        if request.kept {
+            request.seq = unwrap_index(conn.received.prefix(), request.seq as u32);
+        }
         if !conn.admits(&self.config, &request, how) {
             cx.fx.count(Stat::Rejected);
             return;
@@ -214,7 +263,12 @@ impl Receiver {
         let whole = how == Arrival::Whole;
         let known = conn.received.contains(request.seq);
         if self.config.credit && (whole || how == Arrival::Asks || !known) {
-            self.pacer.ask(at, &mut conn.given, request.target, !whole);
+            let join = match how {
+                Arrival::Whole => Join::No,
+                Arrival::Trimmed { .. } => Join::Refused,
+                Arrival::Asks => Join::Asks,
+            };
+            self.pacer.ask(at, &mut conn.given, request.target, join);
         }
         match how {
             Arrival::Asks => return,
@@ -240,7 +294,10 @@ impl Receiver {
             return;
         }
         let due = self.pacer.due(cx.now);
-        if due <= cx.now
+        let hold_back = self.hold_back.as_mut().filter(|_| due <= cx.now);
+        if hold_back.is_some_and(|hold_back| hold_back.leaves_out(cx.now, cx.draw)) {
+            self.pacer.leave_out(cx.paced_from(due), cx.net.rate(0));
+        } else if due <= cx.now
             && let Some(at) = self.pacer.next(|at| self.messages.is_open(at))
             && let Some(conn) = self.messages.get_mut(at)
         {
@@ -301,43 +358,84 @@ impl Receiver {
             true
         } else {
             if request.len > 0 {
-                let offset = request.seq * u64::from(self.config.payload);
-                cx.fx.place(key, offset, u32::from(request.len));
+                let offset = request.index * u64::from(self.config.payload);
+                cx.fx.place(MsgKey { id: request.msg, ..key }, offset, u32::from(request.len));
             }
             conn.take(&self.config, request)
         };
-        let complete = conn.received.prefix() == conn.packets;
+        let prefix = conn.received.prefix();
+        let whole = conn.pieces.ends_at(prefix);
+        let complete = whole && !conn.kept;
+        if conn.kept {
+            while let Some((id, cut)) = conn.pieces.pop(prefix) {
+                let key = MsgKey { id, ..key };
+                match cut {
+                    true => cx.fx.failed(key, FailReason::Cancelled),
+                    false => cx.fx.delivered(key),
+                }
+            }
+        }
         if now || complete {
             conn.unacknowledged = 0;
             let about_it = request.marked || (request.ack_request && !known);
             let ack = conn.ack(request, about_it);
             out.push(answer(cx, &self.config, key, request, ack));
         }
-        complete.then_some(conn.packets)
+        complete.then_some(prefix)
     }
 
-    /// Whether the message is over. If all of it came, its ACK was lost: here is another.
+    /// The sender wants to know what of a message has arrived.
+    pub(super) fn on_probe(
+        &mut self,
+        cx: &mut Cx<'_>,
+        key: MsgKey,
+        (entropy, number): (u16, u32),
+        marked: bool,
+        out: &mut Outbox,
+    ) {
+        // It is of no packet.
+        let of = Request { entropy, marked, ..Request::asking(key, 0, 0, false) };
+        if self.answer_for_finished(cx, key, &of, Some(number), out) {
+            return;
+        }
+        let at = self.messages.find(key);
+        let Some(conn) = at.and_then(|at| self.messages.get_mut(at)) else {
+            cx.fx.count(Stat::Rejected);
+            return;
+        };
+        conn.heard = cx.now;
+        let ack = Ack { probe: true, ..conn.ack(&of, false) };
+        out.push(control(cx, &self.config, key, &of, Kind::Ack { entropy, psn: number, ack }));
+    }
+
+    /// Whether the message is over. If all of it came, its ACK was lost: here is another, to a
+    /// packet or to a `probe`.
     fn answer_for_finished(
         &mut self,
         cx: &mut Cx<'_>,
         key: MsgKey,
         request: &Request,
+        probe: Option<u32>,
         out: &mut Outbox,
     ) -> bool {
         let config = &self.config;
         self.messages.answer_if_over(cx, key, |cx, packets| {
-            cx.fx.count(Stat::Duplicate);
+            if probe.is_none() {
+                cx.fx.count(Stat::Duplicate);
+            }
             let headers = packets.wrapping_mul(u64::from(config.header));
             let ack = Ack {
                 repeated: request.repeated,
                 marked: request.marked,
+                probe: probe.is_some(),
                 expected: packets as u32,
                 bitmap: 0,
                 base: packets as u32,
                 received: units(request.size.wrapping_add(headers)),
                 out_of_order: 0,
             };
-            out.push(answer(cx, config, key, request, ack));
+            let (entropy, psn) = (request.entropy, probe.unwrap_or(request.seq as u32));
+            out.push(control(cx, config, key, request, Kind::Ack { entropy, psn, ack }));
         })
     }
 
@@ -362,18 +460,24 @@ impl Receiver {
     }
 
     /// The state of a message, new if it has none; `None` if its sender has too many.
-    fn find(&mut self, cx: &mut Cx<'_>, key: MsgKey, size: u64) -> Option<SlotRef> {
+    fn find(&mut self, cx: &mut Cx<'_>, key: MsgKey, request: &Request) -> Option<SlotRef> {
         if let Some(at) = self.messages.find(key) {
             return Some(at);
         }
         if self.messages.is_empty() {
             self.look_later(cx);
         }
-        let beyond = Derived::new(&self.config.network(cx, key.src)).max_window / UNIT;
+        let beyond = self.config.window_max(&self.config.network(cx, key.src)) / UNIT;
         let conn = Conn {
             key,
-            size,
-            packets: self.config.framing().packets(size),
+            kept: request.kept,
+            pieces: match request.kept {
+                true => Arriving::default(),
+                false => {
+                    let packets = self.config.framing().packets(request.size);
+                    Arriving::only(key.id, request.size, packets)
+                }
+            },
             received: Received::default(),
             arrived: 0,
             bytes: 0,
@@ -405,7 +509,7 @@ fn control(
     kind: Kind,
 ) -> Control {
     let path = path(config, cx, to, request.entropy);
-    let offset = request.seq.saturating_mul(u64::from(config.payload));
-    let span = Span { msg: MsgId(message), offset, len: u32::from(request.len) };
+    let offset = request.index.saturating_mul(u64::from(config.payload));
+    let span = Span { msg: request.msg, offset, len: u32::from(request.len) };
     Control { to, path, span, header: Repr { message, kind } }
 }

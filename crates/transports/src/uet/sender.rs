@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use endpoint::{Cx, FailReason, Flags, FlowState, Msg, MsgId, MsgKey, Packet, Span, Stat, TimerId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use units::Time;
+use units::{HostId, Time};
 use wire::uet::{Ack, Kind, Repr};
 
 use super::config::Config;
 use super::flow::{Departure, Flow};
-use super::{Outbox, control, path, put_header};
+use super::{Control, Outbox, control, path, put_header};
 use crate::channels::{Channels, Next, Turn};
 use crate::deadlines::Deadlines;
 use crate::slab::{Slab, SlotRef};
@@ -28,6 +28,8 @@ pub(super) struct Sender {
     /// When to look at a message: at or before its time.
     deadlines: Deadlines,
     channels: Channels,
+    /// Connections that are kept, each for a channel to a host.
+    kept: HashMap<(HostId, u32), SlotRef, FxBuildHasher>,
 }
 
 impl Sender {
@@ -40,17 +42,36 @@ impl Sender {
             ready: VecDeque::new(),
             deadlines: Deadlines::new(),
             channels: Channels::default(),
+            kept: HashMap::default(),
         }
     }
 
     pub(super) fn submit(&mut self, cx: &mut Cx<'_>, msg: &Msg) {
-        if self.channels.enter(msg) == Turn::First {
-            self.start(cx, *msg);
+        if self.config.keep_connections.is_some() && msg.channel != 0 {
+            self.join(cx, *msg);
+        } else if self.channels.enter(msg) == Turn::First {
+            self.start(cx, *msg, false);
         }
     }
 
-    fn start(&mut self, cx: &Cx<'_>, msg: Msg) {
-        let at = self.flows.insert(Flow::new(cx, &self.config, msg));
+    fn start(&mut self, cx: &Cx<'_>, msg: Msg, kept: bool) -> SlotRef {
+        let at = self.flows.insert(Flow::new(cx, &self.config, msg, kept));
+        self.by_id.insert(msg.id, at);
+        self.list(at);
+        at
+    }
+
+    /// Send a message over its channel's connection.
+    fn join(&mut self, cx: &Cx<'_>, msg: Msg) {
+        let channel = (msg.dst, msg.channel);
+        let at = self.kept.get(&channel).copied();
+        let flow = at.and_then(|at| Some((at, self.flows.get_mut(at)?)));
+        let Some((at, flow)) = flow else {
+            let at = self.start(cx, msg, true);
+            self.kept.insert(channel, at);
+            return;
+        };
+        flow.push(&self.config, msg);
         self.by_id.insert(msg.id, at);
         self.list(at);
     }
@@ -85,12 +106,25 @@ impl Sender {
         let Some((at, flow)) = self.find(cx, key) else { return };
         if !flow.on_ack(cx, &config, of, ack) {
             cx.fx.count(Stat::Rejected);
-        } else if flow.is_done() {
+        } else if flow.is_done() && !flow.kept {
             cx.fx.acked(key.id);
             self.close(cx, at);
         } else {
+            self.finish(cx, at);
             self.list(at);
             self.time(cx, at);
+        }
+    }
+
+    /// Tell of the messages of a connection that have arrived.
+    fn finish(&mut self, cx: &mut Cx<'_>, at: SlotRef) {
+        let Some(flow) = self.flows.get_mut(at).filter(|flow| flow.kept) else { return };
+        while let Some(id) = flow.pop_arrived(cx.now) {
+            // By its first message a connection is found as long as it lasts.
+            if id != flow.msg.id {
+                self.by_id.remove(&id);
+            }
+            cx.fx.acked(id);
         }
     }
 
@@ -150,15 +184,30 @@ impl Sender {
     fn look_at(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) {
         let Some(flow) = self.flows.get_mut(at) else { return };
         let (silent, any) = flow.time_out(cx, &self.config);
-        let (id, to, size) = (flow.msg.id, flow.msg.dst, flow.msg.len);
-        if any && silent >= self.config.abort_after {
-            self.end(cx, at, MsgKey { src: cx.me, id }, FailReason::TimedOut, out);
+        let Msg { id, dst: to, len, .. } = flow.msg;
+        let (kept, size) = (flow.kept, if flow.kept { 0 } else { len });
+        let over = flow.kept_until(&self.config).is_some_and(|until| until <= cx.now);
+        if over || (any && silent >= self.config.abort_after) {
+            self.end(cx, at, FailReason::TimedOut, out);
             return;
         }
+        if let Some((entropy, number)) = flow.probe(cx.now) {
+            let path = path(&self.config, cx, to, entropy);
+            let span = Span { msg: id, offset: 0, len: 0 };
+            let header = Repr { message: id.0, kind: Kind::Probe { entropy, number } };
+            out.push(Control { to, path, span, header });
+        }
+        let Some(flow) = self.flows.get_mut(at) else { return };
         if any {
             cx.fx.timeout(Stat::OtherTimeout, id);
             if let Some(target) = flow.ask(cx.now, &self.config) {
-                out.push(control(cx, &self.config, to, id, Kind::CreditRequest { size, target }));
+                out.push(control(
+                    cx,
+                    &self.config,
+                    to,
+                    id,
+                    Kind::CreditRequest { size, kept, target },
+                ));
             }
         }
         self.time(cx, at);
@@ -167,33 +216,48 @@ impl Sender {
 
     pub(super) fn cancel(&mut self, cx: &mut Cx<'_>, id: MsgId, out: &mut Outbox) {
         let key = MsgKey { src: cx.me, id };
-        if let Some(&at) = self.by_id.get(&id) {
-            self.end(cx, at, key, FailReason::Cancelled, out);
-        } else if self.channels.cancel(id) {
+        let Some(&at) = self.by_id.get(&id) else {
+            if self.channels.cancel(id) {
+                cx.fx.failed(key, FailReason::Cancelled);
+            }
+            return;
+        };
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        if !flow.kept {
+            self.end(cx, at, FailReason::Cancelled, out);
+        } else if flow.cancel(cx.now, &self.config, id) {
             cx.fx.failed(key, FailReason::Cancelled);
+            if id != flow.msg.id {
+                self.by_id.remove(&id);
+            }
+            self.finish(cx, at);
+            self.list(at);
+            self.time(cx, at);
         }
     }
 
-    /// Give a message up, and tell the receiver.
-    fn end(
-        &mut self,
-        cx: &mut Cx<'_>,
-        at: SlotRef,
-        key: MsgKey,
-        why: FailReason,
-        out: &mut Outbox,
-    ) {
+    /// Give a connection up with its messages, and tell the receiver.
+    fn end(&mut self, cx: &mut Cx<'_>, at: SlotRef, why: FailReason, out: &mut Outbox) {
         if let Some(flow) = self.flows.get(at) {
-            out.push(control(cx, &self.config, flow.msg.dst, key.id, Kind::Close));
+            let Msg { id, dst, .. } = flow.msg;
+            out.push(control(cx, &self.config, dst, id, Kind::Close));
+            for id in flow.messages() {
+                cx.fx.failed(MsgKey { src: cx.me, id }, why);
+            }
         }
-        cx.fx.failed(key, why);
         self.close(cx, at);
     }
 
-    /// Forget a message, and start the next one of its channel.
+    /// Forget a connection, and start the next message of its channel.
     fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) {
         let Some(flow) = self.flows.remove(at) else { return };
         self.by_id.remove(&flow.msg.id);
+        if flow.kept {
+            for id in flow.messages() {
+                self.by_id.remove(&id);
+            }
+            self.kept.remove(&(flow.msg.dst, flow.msg.channel));
+        }
         if flow.listed {
             self.ready.retain(|&other| other != at);
         }
@@ -201,8 +265,10 @@ impl Sender {
         if self.flows.is_empty() {
             self.arm(cx);
         }
-        if let Some(Next::Start(next)) = self.channels.leave(&flow.msg) {
-            self.start(cx, next);
+        if !flow.kept
+            && let Some(Next::Start(next)) = self.channels.leave(&flow.msg)
+        {
+            self.start(cx, next, false);
         }
     }
 
@@ -216,8 +282,8 @@ impl Sender {
             if departure.repeated {
                 cx.fx.count(Stat::Retransmission);
             }
-            let msg = flow.msg;
-            self.fill(cx, &msg, departure, slot);
+            let (id, kept) = (flow.msg.id, flow.kept);
+            self.fill(cx, (id, kept), departure, slot);
             self.list(at);
             self.time(cx, at);
             return true;
@@ -225,17 +291,23 @@ impl Sender {
         false
     }
 
-    fn fill(&self, cx: &Cx<'_>, msg: &Msg, departure: Departure, slot: &mut Packet) {
-        let Departure { seq, len, entropy, ack_request, repeated, target } = departure;
+    fn fill(
+        &self,
+        cx: &Cx<'_>,
+        (id, kept): (MsgId, bool),
+        departure: Departure,
+        slot: &mut Packet,
+    ) {
+        let Departure { msg, index, seq, len, entropy, ack_request, repeated, target } = departure;
         slot.dst = msg.dst;
         slot.path = path(&self.config, cx, msg.dst, entropy);
         slot.wire_len = len + self.config.header;
         slot.flags = Flags::ECT;
-        let offset = seq * u64::from(self.config.payload);
+        let offset = index * u64::from(self.config.payload);
         slot.span = Span { msg: msg.id, offset, len: u32::from(len) };
         let (psn, size) = (seq as u32, msg.len);
-        let kind = Kind::Request { entropy, psn, size, len, ack_request, repeated, target };
-        put_header(slot, Repr { message: msg.id.0, kind });
+        let kind = Kind::Request { entropy, psn, size, len, ack_request, repeated, kept, target };
+        put_header(slot, Repr { message: id.0, kind });
     }
 
     /// What message `id` may send, if it is being sent; for traces.

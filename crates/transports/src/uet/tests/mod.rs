@@ -11,6 +11,10 @@ use wire::uet::{Ack, Kind, Repr};
 use super::{Config, Paths, Uet, WindowControl};
 use crate::entropy::Rule;
 
+mod eqds;
+mod pieces;
+mod sleek;
+
 const RATE: Rate = Rate(100_000_000_000);
 const DELAY: Dur = Dur::from_us(6);
 const TO: HostId = HostId(0);
