@@ -146,7 +146,7 @@ pub fn keys() -> Vec<Section> {
     let queues = QUEUES.iter().map(|kind| kind.keys);
     let buffers = BUFFERS.iter().map(|kind| kind.keys);
     let traffic = TRAFFIC.iter().map(|kind| kind.keys);
-    let others: [fn() -> Vec<Section>; 14] = [
+    let others: [fn() -> Vec<Section>; 15] = [
         scenario::keys,
         topology::link_keys,
         custom::keys,

@@ -22,8 +22,8 @@ use crate::steps;
 use crate::steps_done::StepsDone;
 use crate::trace::{Trace, Traced, Tracer};
 
-/// Version of the engine: results of equal versions have equal digests. 10: the
-/// timeout of Ultra Ethernet doubles once for a flight that is lost, and REQ asks for what is new.
+/// Version of the engine: results of equal versions have equal digests. 11: messages of a kept
+/// connection of NDP follow each other without a round trip between them.
 pub const ENGINE_VERSION: u32 = 11;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
