@@ -161,13 +161,19 @@ fn pfabric(dice: &mut Dice, payload: u16) -> String {
 fn uet(dice: &mut Dice, payload: u16) -> String {
     let mut text =
         format!("\n[transport]\nkind = \"uet\"\npreset = \"htsim\"\npayload = \"{payload}B\"\n");
-    let sprays = ["\"oblivious\"", "\"bitmap\"", "\"reps\"", "\"mixed\""];
+    let sprays = ["\"oblivious\"", "\"bitmap\"", "\"skip\"", "\"reps\"", "\"mixed\""];
     dice.maybe(&mut text, 70, "spray", &sprays);
+    if text.contains("skip") {
+        text = text.replace("htsim", "eqds");
+    }
     dice.maybe(&mut text, 40, "entropies", &["1", "4", "256"]);
     let constant = "\"constant\"\ninitial_window = \"20KB\"";
-    let credit = "\"none\"\ncredit = true";
-    let both = "\"nscc\"\ncredit = true";
-    dice.maybe(&mut text, 75, "control", &["\"nscc\"", constant, credit, both]);
+    let credit = "\"none\"\ncredit = true\ncredit_rule = \"rccc\"";
+    let both = "\"nscc\"\ncredit = true\ncredit_rule = \"eqds\"\nhold_back = true";
+    let sleek = "\"nscc\"\nsleek = true\ntrimming = false\nkeep_connections = \"100us\"";
+    let [dctcp, smartt] = ["\"dctcp\"", "\"smartt\""];
+    let controls = ["\"nscc\"", constant, credit, both, sleek, dctcp, smartt];
+    dice.maybe(&mut text, 75, "control", &controls);
     dice.maybe(&mut text, 30, "sack_threshold", &["\"1B\"", "\"4000B\""]);
     dice.maybe(&mut text, 20, "base_rtt", &["\"10us\"", "\"200us\""]);
     // With a timeout each few microseconds, ten seconds of silence take long.
