@@ -111,7 +111,9 @@ pub(crate) fn draw(seed: u64, dir: &Path) -> (String, String) {
         let kind = dice.pick(&kinds_of_traffic());
         text += &traffic::table(dice, kind, &fabric, (carrier, name.as_deref()), (n, dir));
     }
-    text += "\n[measure]\nlimit = \"3000s\"\n";
+    // Messages of a job wait for each other, and each for timeouts where packets are lost for good.
+    let limit = if text.contains("\"job\"") { 30_000 } else { 3_000 };
+    write!(text, "\n[measure]\nlimit = \"{limit}s\"\n").unwrap();
     if text.contains("\"closed-loop\"") || carriers.iter().any(|carrier| carrier.endless) {
         writeln!(text, "to = \"{}ps\"", STOP.0).unwrap();
     }
