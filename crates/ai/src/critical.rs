@@ -119,7 +119,8 @@ impl<'a> Critical<'a> {
             Kind::Recv { from, .. } => {
                 let index = graph.tasks(task.rank).counterpart(task.index)?;
                 let send = TaskId { rank: from, index };
-                let sent = self.started(send)?;
+                // It may not be acknowledged yet.
+                let sent = self.span(send)?.start;
                 let because = Because::Message { from };
                 // It was there before it was waited for.
                 if end <= start {
@@ -137,16 +138,10 @@ impl<'a> Critical<'a> {
                     return Some((piece(end, because), self.before(task, None)));
                 }
                 // Some are done with their part before the last one begins.
-                let last = if begun < end { last } else { task };
-                let begun = if begun < end { begun } else { start };
+                let (begun, last) = if begun < end { (begun, last) } else { (start, task) };
                 (piece(begun, because), self.before(last, None))
             }
         })
-    }
-
-    /// When `send` began: it may not be acknowledged yet.
-    fn started(&self, send: TaskId) -> Option<Time> {
-        self.span(send).map(|span| span.start)
     }
 
     /// The task of the same collective as `task` that began last; of a broadcast the root's, which
@@ -190,10 +185,10 @@ impl<'a> Critical<'a> {
     fn waited_for(&mut self, task: TaskId, stream: Option<u8>) -> Option<(TaskId, bool)> {
         let rank = task.rank;
         let start = self.span(task)?.start;
-        let preds = self.preds.entry(rank).or_insert_with(|| preds(self.job, rank));
-        let list = preds.get(task.index as usize)?.clone();
+        self.preds.entry(rank).or_insert_with(|| preds(self.job, rank));
+        let list = self.preds.get(&rank)?.get(task.index as usize)?;
         let mut ready: Option<(Time, TaskId, bool)> = None;
-        for (index, is_start) in list {
+        for &(index, is_start) in list {
             let id = TaskId { rank, index };
             let Some(span) = self.span(id) else { continue };
             let at = if is_start { span.start } else { span.end };
