@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use endpoint::Observer;
+use endpoint::{Framing, Observer};
 use fabric::{FaultAction, LifeDetail, Outcome, Progress, Violated};
 use flow::{Config, Law, Rule, Sim};
 
@@ -70,12 +70,9 @@ pub(crate) fn read(
     let mut laws = Vec::new();
     for (table, transport) in transports.iter().zip(read.iter()) {
         let kind: String = table.peek("kind").unwrap_or_default();
-        let framing = transport.framing;
-        let headers = framing.packets(transport.first_window) * u64::from(framing.overhead);
         let (rule, window) = match kind.as_str() {
             "ndp" | "uet" | "rdma" => (Rule::MaxMin, None),
-            // Slow start.
-            "tcp" => (Rule::MaxMin, Some(transport.first_window + headers)),
+            "tcp" => (Rule::MaxMin, Some(on_wire(transport.framing, transport.first_window))),
             "homa" | "phost" | "pfabric" => (Rule::ShortestFirst, None),
             _ => {
                 let error = table.error("kind", format!("`{kind}` has no flow level"), "here");
@@ -96,6 +93,11 @@ pub(crate) fn read(
         return Err(error.hint("`engine.level = \"packet\"`, or one of the two"));
     }
     Ok(Some(Sharing { rule, laws }))
+}
+
+/// Bytes on the wire of `payload`: what slow start begins with.
+fn on_wire(framing: Framing, payload: u64) -> u64 {
+    payload.saturating_add(framing.packets(payload).saturating_mul(framing.overhead.into()))
 }
 
 /// That everything asked of `scenario` can be answered at flow level.

@@ -1,5 +1,5 @@
-//! The scale-up domain of a node (specs/ai-jobs.md#1.7): each rank has a port of a switch, whose two
-//! directions each carry one message after the other.
+//! The scale-up domain of a node (specs/ai-jobs.md#1.7): each rank has a port of a switch, whose
+//! two directions each carry one message after the other.
 //!
 //! Where several hosts are NICs of one node, their players reach each other by signals: two for a
 //! message, what it says and its length, which come one right after the other, and one back when

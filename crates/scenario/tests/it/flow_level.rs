@@ -185,3 +185,35 @@ fn what_only_packets_answer_is_refused() {
     let said = refused(&text(graph, SPRAYED, one), &[]);
     assert!(said.contains("nothing is sprayed over the paths of a jellyfish"), "{said}");
 }
+
+/// Drawn scenarios of the swarm, those that flow level has an answer to: whole messages, none sooner
+/// than alone, and the same twice.
+#[test]
+fn drawn_scenarios_deliver_whole_messages_and_repeat() {
+    let dir = tempfile::tempdir().unwrap();
+    let level = ["engine.level=flow".to_owned()];
+    let (mut runs, mut delivered) = (0, 0);
+    for seed in 1..=150 {
+        let (_, text) = crate::swarm::draw(seed, dir.path());
+        let Ok(read) = Scenario::parse("drawn.toml", &text, dir.path(), &level) else { continue };
+        let ran = match simulate(&read, &Options::default(), &mut |_| ()) {
+            Ok(ran) => ran,
+            Err(error) => {
+                assert_eq!(error.exit_code(), 2, "seed {seed}: {}", error.render(false));
+                continue;
+            }
+        };
+        for flow in &ran.flows {
+            let Some(fct) = flow.fct() else { continue };
+            assert_eq!(Some(flow.placed), flow.size, "seed {seed}: {flow:?}");
+            assert!(fct.0 + 2 >= flow.ideal.0, "seed {seed}: sooner than alone: {flow:?}");
+            assert!(flow.placed_in_window <= flow.placed, "seed {seed}: {flow:?}");
+            delivered += 1;
+        }
+        let again = simulate(&read, &Options::default(), &mut |_| ()).unwrap();
+        assert_eq!(again.outcome.digest, ran.outcome.digest, "seed {seed}");
+        runs += 1;
+    }
+    println!("{runs} runs, {delivered} messages");
+    assert!(runs > 20 && delivered > 1_000, "{runs} runs, {delivered} messages");
+}

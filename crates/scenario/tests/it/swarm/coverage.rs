@@ -12,7 +12,10 @@ use super::{kinds_of_traffic, names};
 type Words = BTreeSet<String>;
 
 /// Words of keys that are not drawn yet: presets and choices that only the schema names.
-const NOT_DRAWN: [&str; 17] = [
+const NOT_DRAWN: [&str; 19] = [
+    // crates/scenario/tests/it/flow_level.rs draws them.
+    "engine.level = flow",
+    "engine.level = packet",
     "queue.lossless.preset = hpcc",
     "queue.lossless.preset = legacy",
     "queue.lossless.preset = sonic",
