@@ -81,9 +81,13 @@ struct Live {
     since: Time,
     /// Its place among those who share, until all of it is on its way.
     member: Option<u32>,
-    /// Of the events that are not out of date.
-    drained: u32,
-    opened: u32,
+    /// Which message this is of all: events of earlier ones in its place are out of date.
+    number: u64,
+    /// When it is looked at again, at the latest when all of it is on its way.
+    look_at: Time,
+    opened: u64,
+    /// Nothing of it is delivered before the one before it on its connection.
+    not_before: Time,
     /// What its end takes longer than the fluid.
     tail: Dur,
     /// How long an acknowledgement takes.
@@ -122,7 +126,9 @@ pub struct Sim<'o> {
     script: FaultScript,
     pending: VecDeque<(HostId, AppEvent)>,
     now: Time,
-    versions: u32,
+    numbers: u64,
+    /// Messages that wait for one before them on their connection.
+    channels: HashMap<(HostId, HostId, u32), VecDeque<u32>, FxBuildHasher>,
     handled: u64,
     packets: u64,
     packet_hops: u64,
@@ -141,7 +147,7 @@ impl<'o> Sim<'o> {
     /// Join applications, one for each host, by a fabric.
     ///
     /// # Errors
-    /// What is sprayed over a fabric that is no tree of tiers.
+    /// What is sprayed over a fabric that is no tree of tiers, or beside what keeps to one path.
     pub fn new(
         topology: Arc<Topology>,
         config: Config,
@@ -149,6 +155,9 @@ impl<'o> Sim<'o> {
         observer: &'o mut (dyn Observer + Send),
     ) -> Result<Self, String> {
         let sprays = config.fabric.encapsulations.iter().any(|how| how.spray);
+        if sprays && config.fabric.encapsulations.iter().any(|how| !how.spray) {
+            return Err("at flow level nothing is sprayed beside what keeps to one path".to_owned());
+        }
         if sprays && topology.hosts() > 1 && topology.stages(HostId(0), HostId(1)).is_none() {
             let kind = topology.kind();
             return Err(format!("at flow level nothing is sprayed over the paths of a {kind}"));
@@ -177,7 +186,8 @@ impl<'o> Sim<'o> {
             script,
             pending: VecDeque::new(),
             now: Time::ZERO,
-            versions: 0,
+            numbers: 0,
+            channels: HashMap::default(),
             handled: 0,
             packets: 0,
             packet_hops: 0,
@@ -294,8 +304,8 @@ impl<'o> Sim<'o> {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Drained(place, version) => self.drained(place, version),
-            Event::Opened(place, version) => self.opened(place, version),
+            Event::Drained(place, number) => self.drained(place, number),
+            Event::Opened(place, number) => self.opened(place, number),
             Event::Delivered(place) => self.deliver(place),
             Event::Acked(place) => self.acknowledge(place),
             Event::Timer(host, timer) => {
@@ -303,6 +313,7 @@ impl<'o> Sim<'o> {
                 if timers.get(&timer) == Some(&self.now) {
                     timers.remove(&timer);
                     self.call(host, |app, cx| app.on_timer(cx, timer));
+                    self.tell_pending();
                 }
             }
             Event::Signal(to, from, tag, token) => {
@@ -316,6 +327,10 @@ impl<'o> Sim<'o> {
 
     fn tell(&mut self, host: HostId, event: AppEvent) {
         self.pending.push_back((host, event));
+        self.tell_pending();
+    }
+
+    fn tell_pending(&mut self) {
         while let Some((host, event)) = self.pending.pop_front() {
             self.call(host, |app, cx| app.on_event(cx, event));
         }
@@ -353,64 +368,107 @@ impl<'o> Sim<'o> {
     fn submit(&mut self, src: HostId, msg: Msg, tag: u16, token: u64) {
         let key = MsgKey { src, id: msg.id };
         let how = self.config.fabric.encapsulations[usize::from(msg.transport)];
-        let law = self.config.laws[usize::from(msg.transport)];
-        let (topology, framing) = (Arc::clone(&self.topology), how.framing);
-        let way = self.pipes.way(&topology, &mut self.shares, (key, msg.dst), how.spray);
+        let (topology, framing) = (&self.topology, how.framing);
         let bounded = msg.len != UNBOUNDED;
         let packets = framing.packets(msg.len);
         let overhead = packets.saturating_mul(framing.overhead.into());
-        let wire = if bounded { (msg.len + overhead) as f64 } else { f64::INFINITY };
-        let ideal = topology.ideal(src, msg.dst, msg.len, framing, how.spray);
         let ack = topology.ideal(msg.dst, src, 1, ACK, false);
         let full = topology.ideal(src, msg.dst, framing.payload.into(), framing, false);
-        if bounded {
-            self.packets += packets;
-            self.packet_hops += packets * way.len() as u64;
-            self.wire += msg.len + overhead;
-        }
-        let member = self.shares.add(way, f64::INFINITY, wire);
-        let line = self.shares.narrowest(member);
-        let alone = if bounded { Dur((wire / line) as u64) } else { Dur::ZERO };
-        let place = self.vacant.pop().unwrap_or_else(|| {
-            self.messages.push(None);
-            self.messages.len() as u32 - 1
-        });
-        if self.owners.len() <= member as usize {
-            self.owners.resize(member as usize + 1, 0);
-        }
-        self.owners[member as usize] = place;
-        self.places.insert(key, place);
-        self.counters.submitted += 1;
-        self.open += u64::from(bounded);
-        self.unbounded += u64::from(!bounded);
-        self.awaited += u64::from(bounded && self.is_awaited(self.now));
-        self.messages[place as usize] = Some(Live {
+        self.numbers += 1;
+        let live = Live {
             msg,
             key,
             tag,
             token,
             submitted: self.now,
-            ideal,
-            wire,
-            left: wire,
+            ideal: topology.ideal(src, msg.dst, msg.len, framing, how.spray),
+            wire: if bounded { (msg.len + overhead) as f64 } else { f64::INFINITY },
+            left: f64::INFINITY,
             moved: 0.0,
             in_window: 0.0,
             rate: 0.0,
             since: self.now,
-            member: Some(member),
-            drained: 0,
+            member: None,
+            number: self.numbers,
+            look_at: Time::NEVER,
             opened: 0,
-            tail: Dur(ideal.0.saturating_sub(alone.0)),
+            not_before: Time::ZERO,
+            tail: Dur::ZERO,
             ack,
-            window: law.window.map_or(f64::INFINITY, |bytes| bytes as f64),
+            window: f64::INFINITY,
             rtt: full + ack,
             delivered: None,
-        });
-        if self.shares.rule() == Rule::ShortestFirst {
-            self.move_neighbours(member);
+        };
+        if bounded {
+            self.packets += packets;
+            self.wire += msg.len + overhead;
         }
+        self.counters.submitted += 1;
+        self.open += u64::from(bounded);
+        self.unbounded += u64::from(!bounded);
+        self.awaited += u64::from(bounded && self.is_awaited(self.now));
+        let place = self.vacant.pop().unwrap_or_else(|| {
+            self.messages.push(None);
+            self.messages.len() as u32 - 1
+        });
+        self.places.insert(key, place);
+        self.messages[place as usize] = Some(live);
+        if msg.channel != 0 {
+            let channel = self.channels.entry((src, msg.dst, msg.channel)).or_default();
+            channel.push_back(place);
+            if channel.len() > 1 {
+                return;
+            }
+        }
+        self.start(place);
+    }
+
+    /// A message begins to move: alone, or the first of its connection.
+    fn start(&mut self, place: u32) {
+        let topology = Arc::clone(&self.topology);
+        let Some(live) = self.messages[place as usize].as_mut() else { return };
+        let how = self.config.fabric.encapsulations[usize::from(live.msg.transport)];
+        let law = self.config.laws[usize::from(live.msg.transport)];
+        let ends = (live.key, live.msg.dst);
+        let way = self.pipes.way(&topology, &mut self.shares, ends, how.spray);
+        if live.wire.is_finite() {
+            self.packet_hops += how.framing.packets(live.msg.len) * way.len() as u64;
+        }
+        let member = self.shares.add(way, f64::INFINITY, live.wire);
+        let alone = live.wire / self.shares.narrowest(member);
+        live.tail = Dur(live.ideal.0.saturating_sub(alone as u64));
+        (live.member, live.left, live.since) = (Some(member), live.wire, self.now);
+        live.window = law.window.map_or(f64::INFINITY, |bytes| bytes as f64);
+        self.own(member, place);
         if law.window.is_some() {
             self.bound(place);
+        }
+    }
+
+    /// `member` is the message at `place`.
+    fn own(&mut self, member: u32, place: u32) {
+        if self.owners.len() <= member as usize {
+            self.owners.resize(member as usize + 1, 0);
+        }
+        self.owners[member as usize] = place;
+    }
+
+    /// All of a message is on its way and there at `at`, or it is given up: the next of its
+    /// connection begins.
+    fn leave_channel(&mut self, (src, msg): (HostId, Msg), place: u32, at: Time) {
+        let of = (src, msg.dst, msg.channel);
+        let Some(channel) = self.channels.get_mut(&of) else { return };
+        let was_first = channel.front() == Some(&place);
+        channel.retain(|waits| *waits != place);
+        match channel.front().copied() {
+            None => drop(self.channels.remove(&of)),
+            Some(next) if was_first => {
+                if let Some(live) = self.messages[next as usize].as_mut() {
+                    live.not_before = at;
+                }
+                self.start(next);
+            }
+            Some(_) => {}
         }
     }
 
@@ -428,15 +486,15 @@ impl<'o> Sim<'o> {
         let is_open = cap >= self.shares.narrowest(member);
         self.shares.set_cap(member, if is_open { f64::INFINITY } else { cap });
         if !is_open {
-            self.versions += 1;
-            live.opened = self.versions;
-            self.events.push(self.now + live.rtt, Event::Opened(place, self.versions));
+            self.numbers += 1;
+            live.opened = self.numbers;
+            self.events.push(self.now + live.rtt, Event::Opened(place, self.numbers));
         }
     }
 
-    fn opened(&mut self, place: u32, version: u32) {
+    fn opened(&mut self, place: u32, number: u64) {
         let Some(live) = self.messages[place as usize].as_mut() else { return };
-        if live.opened == version {
+        if live.opened == number {
             live.window *= 2.0;
             self.bound(place);
         }
@@ -447,19 +505,27 @@ impl<'o> Sim<'o> {
         if self.shares.is_settled() {
             return;
         }
-        self.shares.settle();
+        self.shares.settle(self.now);
         for member in self.shares.take_changed() {
             let place = self.owners[member as usize];
             self.move_on(place);
             let rate = self.shares.rate(member);
-            let Some(live) = self.messages[place as usize].as_mut() else { continue };
-            live.rate = rate;
-            self.versions += 1;
-            live.drained = self.versions;
-            if rate > 0.0 && live.left.is_finite() {
-                let time = Dur((live.left / rate).ceil() as u64);
-                let event = Event::Drained(place, self.versions);
-                self.events.push(self.now.saturating_add(time), event);
+            self.shares.set_speed(member, rate);
+            if let Some(live) = self.messages[place as usize].as_mut() {
+                live.rate = rate;
+            }
+            self.look_again(place);
+        }
+    }
+
+    /// Look at a message when all of it is on its way at its rate, unless it is looked at before.
+    fn look_again(&mut self, place: u32) {
+        let Some(live) = self.messages[place as usize].as_mut() else { return };
+        if live.rate > 0.0 && live.left.is_finite() {
+            let at = self.now.saturating_add(Dur((live.left / live.rate).ceil() as u64));
+            if at < live.look_at {
+                live.look_at = at;
+                self.events.push(at, Event::Drained(place, live.number));
             }
         }
     }
@@ -473,6 +539,7 @@ impl<'o> Sim<'o> {
         let in_window = live.since >= from && self.now <= to;
         live.since = self.now;
         if moved == 0.0 {
+            self.shares.set_left(member, live.left, self.now);
             return;
         }
         live.left -= moved;
@@ -481,36 +548,35 @@ impl<'o> Sim<'o> {
         for &pipe in self.shares.pipes(member) {
             self.pipes.carry(pipe, moved, in_window);
         }
-        self.shares.set_left(member, live.left);
+        self.shares.set_left(member, live.left, self.now);
     }
 
     fn move_all(&mut self) {
         (0..self.messages.len() as u32).for_each(|place| self.move_on(place));
     }
 
-    /// Let those move who share a host's link with a member: who is shorter is to be seen.
-    fn move_neighbours(&mut self, member: u32) {
-        let pipes = self.shares.pipes(member);
-        let ends = [pipes.first().copied(), pipes.last().copied()];
-        let neighbours: Vec<u32> =
-            ends.into_iter().flatten().flat_map(|pipe| self.shares.members(pipe)).collect();
-        for neighbour in neighbours {
-            self.move_on(self.owners[neighbour as usize]);
-        }
-    }
-
-    /// All of a message is on its way.
-    fn drained(&mut self, place: u32, version: u32) {
-        if self.messages[place as usize].as_ref().is_none_or(|live| live.drained != version) {
+    /// Perhaps all of a message is on its way.
+    fn drained(&mut self, place: u32, number: u64) {
+        let now = self.now;
+        let due =
+            |live: &Live| live.number == number && live.member.is_some() && live.look_at <= now;
+        if !self.messages[place as usize].as_ref().is_some_and(due) {
             return;
         }
         self.move_on(place);
         let Some(live) = self.messages[place as usize].as_mut() else { return };
+        live.look_at = Time::NEVER;
+        // Less than moves in a picosecond is rounding.
+        if live.left > live.rate {
+            return self.look_again(place);
+        }
         let Some(member) = live.member.take() else { return };
         live.moved += std::mem::take(&mut live.left);
+        let at = (now + live.tail).max(live.submitted + live.ideal).max(live.not_before);
+        let of = (live.key.src, live.msg);
         self.shares.remove(member);
-        let at = (self.now + live.tail).max(live.submitted + live.ideal);
         self.events.push(at, Event::Delivered(place));
+        self.leave_channel(of, place, at);
     }
 
     fn deliver(&mut self, place: u32) {
@@ -542,9 +608,13 @@ impl<'o> Sim<'o> {
     fn cancel(&mut self, key: MsgKey) {
         let Some(&place) = self.places.get(&key) else { return };
         self.move_on(place);
-        let is_moving = self.messages[place as usize].as_ref().is_some_and(|l| l.member.is_some());
+        // One that waits for another has not begun.
+        let is_moving = self.messages[place as usize].as_ref().is_some_and(|l| l.left > 0.0);
         let Some(live) = self.messages[place as usize].take_if(|_| is_moving) else { return };
         live.member.into_iter().for_each(|member| self.shares.remove(member));
+        self.leave_channel((key.src, live.msg), place, live.not_before);
+        let how = self.config.fabric.encapsulations[usize::from(live.msg.transport)];
+        self.placed_bytes += live.payload(live.moved, how.framing);
         self.vacant.push(place);
         self.places.remove(&key);
         let bounded = live.msg.len != UNBOUNDED;
@@ -588,10 +658,15 @@ impl<'o> Sim<'o> {
         self.move_all();
         let mut left: Vec<Live> = self.messages.iter_mut().filter_map(Option::take).collect();
         left.sort_by_key(|live| live.key);
-        left.iter().for_each(|live| self.report(live, None, None));
+        for live in &left {
+            self.note(live.key, live.moved as u64);
+            self.report(live, None, None);
+        }
     }
 
     fn fault(&mut self) {
+        // What has moved until now moved over the links as they were.
+        self.move_all();
         let mut reroutes = false;
         while let Some(step) = self.script.take(self.now) {
             reroutes |= self.pipes.change(&mut self.shares, step.link, step.change);
@@ -618,11 +693,9 @@ impl<'o> Sim<'o> {
         let member = self.shares.add(way, f64::INFINITY, live.left);
         live.member = Some(member);
         live.rate = 0.0;
-        if self.owners.len() <= member as usize {
-            self.owners.resize(member as usize + 1, 0);
-        }
-        self.owners[member as usize] = place;
-        if live.window.is_finite() {
+        let is_bound = live.window.is_finite();
+        self.own(member, place);
+        if is_bound {
             self.bound(place);
         }
     }
@@ -630,7 +703,7 @@ impl<'o> Sim<'o> {
     fn sample(&mut self) {
         self.move_all();
         let mut tier_bytes = [0.0; 3];
-        for (link, bytes, _) in self.pipes.carried() {
+        for (link, (bytes, _)) in (0..).zip(self.pipes.carried()) {
             tier_bytes[height(&self.topology, link)] += bytes;
         }
         let payload = |live: &Live| {
@@ -655,12 +728,10 @@ impl<'o> Sim<'o> {
         }
     }
 
-    fn outcome(self, end: End) -> Outcome {
+    fn outcome(mut self, end: End) -> Outcome {
         let mut links = vec![LinkStats::default(); self.topology.links().len()];
-        for (link, bytes, in_window) in self.pipes.carried() {
-            let link = &mut links[link as usize];
-            link.bytes += bytes as u64;
-            link.bytes_in_window += in_window as u64;
+        for (link, (bytes, in_window)) in links.iter_mut().zip(self.pipes.carried()) {
+            (link.bytes, link.bytes_in_window) = (*bytes as u64, *in_window as u64);
         }
         let all = Amount { packets: self.packets, bytes: self.wire };
         let conservation = Conservation { sent: all, received: all, ..Conservation::default() };

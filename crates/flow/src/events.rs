@@ -8,10 +8,10 @@ use units::{HostId, Time, TimerId};
 /// Something that will happen, unless it is out of date by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// All of the message at this place is on its way, if this is its version.
-    Drained(u32, u32),
-    /// Its window has opened, if this is its version of windows.
-    Opened(u32, u32),
+    /// Perhaps all of the message at this place is on its way, if this is its number.
+    Drained(u32, u64),
+    /// Its window has opened, if this is the number of that.
+    Opened(u32, u64),
     /// It is delivered.
     Delivered(u32),
     /// Its sender knows that.

@@ -8,6 +8,8 @@
 
 use std::collections::VecDeque;
 
+use units::Time;
+
 /// Who gets how much of a pipe that all of its members together would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
@@ -45,12 +47,20 @@ struct Member {
     /// It can use no more.
     cap: f64,
     rate: f64,
-    /// The least goes first.
+    /// What was left at an instant, and how fast it has become less since: the least goes first, of
+    /// equal ones the one that came first.
     left: f64,
+    since: Time,
+    speed: f64,
+    born: u64,
     has_changed: bool,
 }
 
 impl Member {
+    fn left_at(&self, now: Time) -> f64 {
+        self.left - self.speed * now.since(self.since).0 as f64
+    }
+
     /// The most that it gets, if not for its pipe `hop`.
     fn elsewhere(&self, hop: u8) -> f64 {
         let others = self.grants.iter().enumerate().filter(|(at, _)| *at != usize::from(hop));
@@ -64,6 +74,7 @@ pub(crate) struct Shares {
     pipes: Vec<Pipe>,
     members: Vec<Member>,
     vacant: Vec<u32>,
+    born: u64,
     /// Pipes to look at.
     waiting: VecDeque<u32>,
     changed: Vec<u32>,
@@ -75,11 +86,7 @@ impl Shares {
     pub(crate) fn new(rule: Rule) -> Self {
         let (pipes, members, vacant) = (Vec::new(), Vec::new(), Vec::new());
         let (waiting, changed, wants) = (VecDeque::new(), Vec::new(), Vec::new());
-        Self { rule, pipes, members, vacant, waiting, changed, wants }
-    }
-
-    pub(crate) fn rule(&self) -> Rule {
-        self.rule
+        Self { rule, pipes, members, vacant, born: 0, waiting, changed, wants }
     }
 
     /// One more pipe, of `capacity` bytes per picosecond. Its number.
@@ -117,7 +124,8 @@ impl Shares {
             grants.push(of.capacity);
         }
         self.members[number as usize] =
-            Member { pipes, at, grants, cap, rate: 0.0, left, has_changed: false };
+            Member { pipes, at, grants, cap, left, born: self.born, ..Member::default() };
+        self.born += 1;
         self.set_rate(number);
         self.await_all(number);
         number
@@ -145,8 +153,15 @@ impl Shares {
         self.await_all(number);
     }
 
-    pub(crate) fn set_left(&mut self, number: u32, left: f64) {
-        self.members[number as usize].left = left;
+    /// At `now` it has `left`.
+    pub(crate) fn set_left(&mut self, number: u32, left: f64, now: Time) {
+        let member = &mut self.members[number as usize];
+        (member.left, member.since) = (left, now);
+    }
+
+    /// From when it had what it was said to have left, it moves at this rate.
+    pub(crate) fn set_speed(&mut self, number: u32, speed: f64) {
+        self.members[number as usize].speed = speed;
     }
 
     pub(crate) fn rate(&self, number: u32) -> f64 {
@@ -155,11 +170,6 @@ impl Shares {
 
     pub(crate) fn pipes(&self, number: u32) -> &[u32] {
         &self.members[number as usize].pipes
-    }
-
-    /// Who shares `pipe`.
-    pub(crate) fn members(&self, pipe: u32) -> impl Iterator<Item = u32> {
-        self.pipes[pipe as usize].members.iter().map(|(number, _)| *number)
     }
 
     /// Members whose rates have changed, each once.
@@ -175,12 +185,12 @@ impl Shares {
         self.waiting.is_empty()
     }
 
-    /// Work out all shares again, as far as something has changed.
-    pub(crate) fn settle(&mut self) {
+    /// Work out all shares again, at `now`, as far as something has changed.
+    pub(crate) fn settle(&mut self, now: Time) {
         let mut looks = LOOKS_MAX.saturating_mul(self.waiting.len().max(1));
         while let Some(pipe) = self.waiting.pop_front() {
             self.pipes[pipe as usize].is_waiting = false;
-            self.look(pipe);
+            self.look(pipe, now);
             looks -= 1;
             if looks == 0 {
                 self.waiting
@@ -221,7 +231,7 @@ impl Shares {
     }
 
     /// Grant the members of `pipe` what they are to have.
-    fn look(&mut self, pipe: u32) {
+    fn look(&mut self, pipe: u32, now: Time) {
         let Pipe { capacity, sum, is_free, .. } = self.pipes[pipe as usize];
         let most = capacity * (1.0 + TOLERANCE);
         if is_free && sum <= most {
@@ -231,7 +241,7 @@ impl Shares {
         wants.clear();
         for (at, &(number, hop)) in self.pipes[pipe as usize].members.iter().enumerate() {
             let member = &self.members[number as usize];
-            wants.push((member.elsewhere(hop), member.left, at as u32));
+            wants.push((member.elsewhere(hop), member.left_at(now), at as u32));
         }
         let is_free = wants.iter().map(|(want, ..)| want).sum::<f64>() <= most;
         self.pipes[pipe as usize].is_free = is_free;
@@ -241,8 +251,10 @@ impl Shares {
             let level = level(&mut wants, capacity);
             wants.iter().for_each(|&(.., at)| self.grant(pipe, at, level));
         } else {
-            // Of equally short ones the first that came.
-            wants.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.2.cmp(&b.2)));
+            // One order for all pipes: else two could prefer different ones for ever.
+            let members = &self.pipes[pipe as usize].members;
+            let born = |at: u32| self.members[members[at as usize].0 as usize].born;
+            wants.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| born(a.2).cmp(&born(b.2))));
             let mut left = capacity;
             for &(want, _, at) in &wants {
                 self.grant(pipe, at, left);
@@ -302,7 +314,7 @@ mod tests {
     }
 
     fn rates(shares: &mut Shares, members: &[u32]) -> Vec<f64> {
-        shares.settle();
+        shares.settle(Time::ZERO);
         members.iter().map(|member| (shares.rate(*member) * 1e6).round() / 1e6).collect()
     }
 
@@ -335,6 +347,26 @@ mod tests {
         assert_eq!(rates(&mut shares, &[long, other]), [1.0, 0.4]);
     }
 
+    /// Equal lengths over many pipes: all pipes agree who goes first, and none carries too much.
+    #[test]
+    fn equally_short_ones_have_one_order() {
+        let mut shares = shares(Rule::ShortestFirst, &[1.0; 12]);
+        let mut members = Vec::new();
+        for n in 0..64 {
+            members.push(shares.add(vec![n % 4, 4 + n % 3, 7 + n % 5], f64::INFINITY, 1.0));
+            shares.settle(Time::ZERO);
+            if n % 5 == 4 {
+                shares.remove(members.swap_remove(n as usize % members.len()));
+                shares.settle(Time::ZERO);
+            }
+            for pipe in 0..12 {
+                let on = members.iter().filter(|member| shares.pipes(**member).contains(&pipe));
+                let sum: f64 = on.map(|member| shares.rate(*member)).sum();
+                assert!(sum < 1.0 + 1e-6, "{sum} of 1 after {n}");
+            }
+        }
+    }
+
     /// Beside the textbook's algorithm, which fills all links at once.
     #[test]
     fn drawn_networks_have_the_shares_of_progressive_filling() {
@@ -356,7 +388,7 @@ mod tests {
                     let gone = members.swap_remove(draw(members.len() as u64) as usize);
                     shares.remove(gone.0);
                 }
-                shares.settle();
+                shares.settle(Time::ZERO);
             }
             let ways: Vec<&[u32]> = members.iter().map(|(_, way)| way.as_slice()).collect();
             for ((member, _), filled) in members.iter().zip(filled(&capacities, &ways)) {

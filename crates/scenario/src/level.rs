@@ -4,13 +4,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use endpoint::{Framing, Observer};
-use fabric::{FaultAction, LifeDetail, Outcome, Progress, Violated};
+use fabric::{LifeDetail, Outcome, Progress, Topology, Violated};
 use flow::{Config, Law, Rule, Sim};
+use units::HostId;
 
 use crate::diagnostic::{Checked, Diagnostic};
 use crate::error::Error;
 use crate::key::{Section, keys, section};
+use crate::measure::Measure;
 use crate::reader::Reader;
+use crate::routing::Mode;
 use crate::run::{Options, apps};
 use crate::scenario::Scenario;
 use crate::transport::Transports;
@@ -55,17 +58,67 @@ pub(crate) const MISSING: &str = "flow level: there are no packets, so queues, l
                                   retransmissions and pauses are zero; how far completion times are \
                                   from those of packets: docs/flow-level.md";
 
+/// What is asked of a run, and where it is written.
+pub(crate) struct Asked<'a, 'd> {
+    pub(crate) transport: &'a [Reader<'d>],
+    pub(crate) transports: &'a Transports,
+    pub(crate) measure: (&'a Reader<'d>, &'a Measure),
+    pub(crate) fault: &'a [Reader<'d>],
+    pub(crate) routing: (&'a Reader<'d>, Mode),
+    pub(crate) topology: &'a Topology,
+}
+
 /// Read `[engine]`. How messages share links, if it is at flow level.
-pub(crate) fn read(
-    table: &mut Reader<'_>,
-    transports: &[Reader<'_>],
-    read: &Transports,
-) -> Checked<Option<Sharing>> {
+pub(crate) fn read(table: &mut Reader<'_>, asked: &Asked<'_, '_>) -> Checked<Option<Sharing>> {
     let mut engine = PACKETS;
     table.all_keys(ENGINE, &mut engine)?;
     if engine.level == Level::Packet {
         return Ok(None);
     }
+    answers(asked)?;
+    shares(asked.transport, asked.transports)
+}
+
+/// That everything asked of the run can be answered without packets.
+fn answers(asked: &Asked<'_, '_>) -> Checked<()> {
+    let refuse = |table: &Reader<'_>, key: &'static str, what: &str| {
+        let error =
+            table.error(key, format!("{what} is of packets, and this is flow level"), "here");
+        Err(error.hint("`engine.level = \"packet\"`"))
+    };
+    let (table, measure) = asked.measure;
+    for (is_asked, key) in
+        [(measure.life, "life"), (measure.packet_latency, "packet_latency"), (measure.rtt, "rtt")]
+    {
+        if is_asked {
+            return refuse(table, key, "what is measured here");
+        }
+    }
+    for fault in asked.fault {
+        let action: String = fault.peek("action").unwrap_or_default();
+        if action == "loss" {
+            return refuse(fault, "action", "a link that loses some");
+        }
+        if fault.peek::<bool>("announce") == Some(false) && action != "rate" {
+            return refuse(fault, "announce", "a link of which nobody knows that it is down");
+        }
+    }
+    let (table, mode) = asked.routing;
+    let how = asked.transports.encapsulations(mode);
+    let is_tree =
+        asked.topology.hosts() < 2 || asked.topology.stages(HostId(0), HostId(1)).is_some();
+    if how.iter().any(|how| how.spray) && (!is_tree || how.iter().any(|how| !how.spray)) {
+        let beside = if is_tree { " beside what keeps to one path" } else { "" };
+        let kind = asked.topology.kind();
+        let message = format!("at flow level nothing is sprayed over a {kind}{beside}");
+        let error = table.error("mode", message, "here");
+        return Err(error.hint("`ecmp` or `single`; or `engine.level = \"packet\"`"));
+    }
+    Ok(())
+}
+
+/// How the messages of these transports share links.
+fn shares(transports: &[Reader<'_>], read: &Transports) -> Checked<Option<Sharing>> {
     let mut rules = Vec::new();
     let mut laws = Vec::new();
     for (table, transport) in transports.iter().zip(read.iter()) {
@@ -100,14 +153,11 @@ fn on_wire(framing: Framing, payload: u64) -> u64 {
     payload.saturating_add(framing.packets(payload).saturating_mul(framing.overhead.into()))
 }
 
-/// That everything asked of `scenario` can be answered at flow level.
-pub(crate) fn check(scenario: &Scenario, options: &Options) -> Checked<()> {
+/// That everything asked of the command line can be answered at flow level.
+pub(crate) fn check(options: &Options) -> Checked<()> {
     let asked = [
-        (scenario.measure.life || options.life != LifeDetail::None, "the life of a message"),
-        (scenario.measure.packet_latency, "`measure.packet_latency`"),
-        (scenario.measure.rtt, "`measure.rtt`"),
+        (options.life != LifeDetail::None, "the life of a message"),
         (options.trace.any(), "a trace"),
-        (scenario.config.faults.iter().any(|fault| is_partly(fault.action)), "a fault with loss"),
     ];
     match asked.into_iter().find(|(is_asked, _)| *is_asked) {
         Some((_, what)) => {
@@ -116,10 +166,6 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Checked<()> {
         }
         None => Ok(()),
     }
-}
-
-fn is_partly(action: FaultAction) -> bool {
-    matches!(action, FaultAction::Loss(share) if share > 0.0 && share < 1.0)
 }
 
 /// Run `scenario` at flow level.

@@ -407,7 +407,7 @@ fn sim(
         flow => flow,
     };
     let ended = if let Some(sharing) = &scenario.sharing {
-        level::check(scenario, options)?;
+        level::check(options)?;
         level::run(scenario, sharing, observer, &mut until_stopped)?
     } else {
         let (endpoints, apps) = (endpoints(scenario)?, apps(scenario)?);

@@ -211,6 +211,12 @@ impl Scenario {
         files::fingerprint_128(canonical.to_string().as_bytes())
     }
 
+    /// Whether it is run without packets: [`level::MISSING`].
+    #[must_use]
+    pub fn without_packets(&self) -> Option<&'static str> {
+        self.sharing.as_ref().map(|_| level::MISSING)
+    }
+
     /// The base round-trip time between the hosts that are farthest apart.
     pub(crate) fn longest_rtt(&self) -> Dur {
         self.topology.longest_rtt()
@@ -265,10 +271,18 @@ fn read(
     let acknowledges = transports.acknowledges().is_some();
     let demand = Demand::of(&traffic, &transports, &topology);
     let needed = demand.time_needed(&topology);
-    let sharing = level::read(&mut tables.engine, &tables.transport, &transports)?;
     let measure = measure::read(&mut tables.measure, &traffic, hosts, acknowledges, needed)?;
     let (fabric, of_gpus) = ((&topology, &transports), (&traffic, &slows));
     let script = fault::read(&mut tables.fault, fabric, of_gpus, reroute_after)?;
+    let asked = level::Asked {
+        transport: &tables.transport,
+        transports: &transports,
+        measure: (&tables.measure, &measure),
+        fault: &tables.fault,
+        routing: (&tables.routing, mode),
+        topology: &topology,
+    };
+    let sharing = level::read(&mut tables.engine, &asked)?;
     let mut of_switches = tables.queue.tables("switch")?;
     let mut queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;

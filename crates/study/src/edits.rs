@@ -53,7 +53,14 @@ pub(crate) fn check(varying: &Varying, sets: &[Edit], edits: &[Edit]) -> Checked
     Ok(())
 }
 
-/// Whether `key` is `of`, or below it.
+/// Whether `key` is `of`, or below it. A table of a list may be named without its number.
 pub(crate) fn within(key: &str, of: &str) -> bool {
-    key == of || key.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'))
+    let is_number = |part: &&str| part.parse::<u32>().is_ok();
+    let (mut key, mut of): (Vec<&str>, Vec<&str>) =
+        (key.split('.').collect(), of.split('.').collect());
+    if key.iter().any(|part| is_number(&part)) != of.iter().any(|part| is_number(&part)) {
+        key.retain(|part| !is_number(&part));
+        of.retain(|part| !is_number(&part));
+    }
+    key.starts_with(&of)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metrics::{AxisSpec, FigureResults, Form, RunRow, RunTable, StudyResults};
-use scenario::{Diagnostic, Document, Reader};
+use scenario::{Diagnostic, Document, Reader, Scenario};
 
 use crate::figure::{self, Curve, CurveOf, Figure};
 use crate::formula::Formula;
@@ -126,7 +126,12 @@ impl Sweep {
     pub fn warnings(&self) -> Result<Vec<Diagnostic>, Diagnostic> {
         let cancelled = self.study.figures.iter().flat_map(|figure| &figure.runs);
         let cancelled = cancelled.flat_map(Run::cancelled_edits);
-        Ok(variant::without_effect(&self.file, &self.edits)?.into_iter().chain(cancelled).collect())
+        // Wrong edits are named where they are planned.
+        let read = Scenario::load(&self.file, &self.edits).ok();
+        let missing = read.and_then(|read| read.without_packets());
+        let missing = missing.map(|text| Diagnostic::new(text).warning());
+        let of_variants = variant::without_effect(&self.file, &self.edits)?;
+        Ok(of_variants.into_iter().chain(cancelled).chain(missing).collect())
     }
 
     /// The runs of `outcome`, of the plan with these `jobs`, a row each.

@@ -60,7 +60,9 @@ impl Channels {
             self.0.insert((msg.dst, msg.channel), channel);
             return Turn::First;
         };
-        if channel.is_sent && channel.second.is_none() {
+        // One that waits goes before it, although the second was given up.
+        let is_next = channel.second.is_none() && channel.waiting.is_empty();
+        if channel.is_sent && is_next {
             channel.second = Some(msg.id);
             return Turn::Second;
         }
@@ -149,7 +151,10 @@ mod tests {
         assert_eq!(channels.sent(&msg(1, 7)), None, "and only behind the first");
         assert_eq!(channels.leave(&msg(0, 7)), Some(Next::Release(MsgId(1))));
         assert_eq!(channels.sent(&msg(1, 7)), Some(msg(2, 7)));
+        assert_eq!(channels.enter(&msg(5, 7)), Turn::Later);
         assert_eq!(channels.leave(&msg(2, 7)), None, "the second was given up");
+        assert_eq!(channels.enter(&msg(6, 7)), Turn::Later, "behind the one that waits");
+        assert!(channels.cancel(MsgId(5)) && channels.cancel(MsgId(6)));
         assert_eq!(channels.enter(&msg(3, 7)), Turn::Second, "all of the first has been sent");
         assert_eq!(channels.leave(&msg(1, 7)), Some(Next::Release(MsgId(3))));
         assert_eq!(channels.enter(&msg(4, 7)), Turn::Later);

@@ -135,6 +135,7 @@ fn options_that_a_sweep_decides_itself_are_refused() {
     for (set, why) in [
         ("seed=5", "a sweep has its own seeds"),
         ("sweep.seeds=[5]", "the sweep itself is not edited"),
+        ("traffic.0.senders=5", "it cancels `traffic.senders={n}`"),
         ("traffic.senders=5", "it cancels `traffic.senders={n}`, which the sweep varies"),
         ("traffic={kind=\"incast\"}", "it cancels `traffic.senders={n}`"),
     ] {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use metrics::FlowRow;
-use trimline_scenario::{Options, Scenario, Simulated, simulate};
+use trimline_scenario::{Options, Scenario, Simulated, evaluate, simulate};
 use units::Dur;
 
 use crate::EXACT;
@@ -162,8 +162,8 @@ fn what_only_packets_answer_is_refused() {
     let one = "[traffic]\nkind = \"random\"\nsources = 0\ndestinations = 1\nsize = \"1KB\"\n";
     let star = text(STAR, SPRAYED, one);
     for (set, why) in [
-        ("measure.life=true", "the life of a message is of packets"),
-        ("measure.packet_latency=true", "`measure.packet_latency` is of packets"),
+        ("measure.life=true", "is of packets, and this is flow level"),
+        ("measure.packet_latency=true", "is of packets, and this is flow level"),
         ("engine.level=fluid", "`fluid`"),
     ] {
         let said = refused(&star, &[set]);
@@ -174,7 +174,7 @@ fn what_only_packets_answer_is_refused() {
          probability = 0.1\n"
     );
     let said = refused(&text(STAR, SPRAYED, &lossy), &["routing.reroute_after=1us"]);
-    assert!(said.contains("a fault with loss is of packets"), "{said}");
+    assert!(said.contains("a link that loses some is of packets"), "{said}");
     let subflows = "kind = \"mptcp\"\nphases = \"multipath\"\nsubflows = 2\npreset = \"linux\"\n\
                     mss = \"1460B\"";
     let said = refused(&text(STAR, (subflows, DROP_TAIL, "ecmp"), one), &[]);
@@ -183,11 +183,65 @@ fn what_only_packets_answer_is_refused() {
                  graph_seed = 1\npaths = 8\nstretch = \"unlimited\"\n\
                  link_rate = \"10Gbps\"\nlink_delay = \"1us\"";
     let said = refused(&text(graph, SPRAYED, one), &[]);
-    assert!(said.contains("nothing is sprayed over the paths of a jellyfish"), "{said}");
+    assert!(said.contains("nothing is sprayed over a jellyfish"), "{said}");
 }
 
-/// Drawn scenarios of the swarm, those that flow level has an answer to: whole messages, none sooner
-/// than alone, and the same twice.
+/// Four calls at once on a connection that is kept: one after the other, as over packets.
+#[test]
+fn messages_of_a_connection_come_in_their_order() {
+    let calls = "[traffic]\nkind = \"rpc\"\nsources = 1\ndestinations = 5\nrequest = \"1MB\"\n\
+                 response = \"100B\"\noutstanding = 4\ngap = \"1us\"\ngap_kind = \"fixed\"\n\
+                 draw_server = \"once\"\ncalls = 4\nconnections = \"persistent\"\n";
+    let text = text(STAR, SPRAYED, calls);
+    let requests = |level: &str| -> Vec<f64> {
+        let ran = ran(&text, &[level]);
+        let requests = ran.flows.iter().filter(|flow| flow.src == 1);
+        requests.map(|flow| fct(flow).as_us_f64()).collect()
+    };
+    let (flows, packets) = (requests("engine.level=flow"), requests("engine.level=packet"));
+    assert!(flows.len() == 4 && flows.is_sorted(), "{flows:?}");
+    for (flow, packet) in flows.iter().zip(&packets) {
+        assert!((flow / packet - 1.0).abs() < 0.02, "{flows:?} us, with packets {packets:?}");
+    }
+}
+
+/// Messages that are stopped, and a host's only link that goes down and comes back: nothing that
+/// was counted is taken back.
+#[test]
+fn what_has_moved_stays_counted() {
+    let stopped = "[[traffic]]\nkind = \"incast\"\nreceiver = 0\nsenders = 4\nsize = \"10MB\"\n\
+                   stop = \"5ms\"\n[[traffic]]\nkind = \"flow\"\nsource = 7\ndestination = 0\n\
+                   size = \"10MB\"\nstart = \"0ps\"\n";
+    let down = "[traffic]\nkind = \"flow\"\nsource = 0\ndestination = 1\nsize = \"10MB\"\n\
+                start = \"0ps\"\n[[fault]]\nlink = \"host 0 -> tor 0\"\nat = \"4ms\"\n\
+                until = \"6ms\"\naction = \"down\"\n";
+    for rest in [stopped, down] {
+        let read = read(&text(STAR, SPRAYED, rest), &["routing.reroute_after=10us"]);
+        evaluate(&read, &Options::default(), &mut |_| ()).unwrap();
+        let ran = simulate(&read, &Options::default(), &mut |_| ()).unwrap();
+        let placed = ran.outcome.samples.iter().map(|sample| sample.placed_bytes);
+        assert!(placed.is_sorted(), "{rest}");
+        assert!(
+            ran.outcome.samples.iter().map(|sample| sample.tier_bytes[0]).is_sorted(),
+            "{rest}"
+        );
+    }
+    let flow = &ran(&text(STAR, SPRAYED, down), &["routing.reroute_after=10us"]).flows[0];
+    let late = fct(flow).as_us_f64() - flow.ideal.as_us_f64();
+    assert!((late - 2_000.0).abs() < 20.0, "{late} us for two milliseconds without a link");
+}
+
+/// Rates, not windows: nothing is doubled there.
+#[test]
+fn rdma_has_a_flow_level() {
+    let dcqcn = "kind = \"rdma\"\nrule = \"dcqcn\"\npreset = \"paper\"\npayload = \"1000B\"";
+    let incast = "[traffic]\nkind = \"incast\"\nreceiver = 0\nsenders = 4\nsize = \"1MB\"\n";
+    let flows = ran(&text(STAR, (dcqcn, DROP_TAIL, "ecmp"), incast), &[]).flows;
+    assert!(flows.len() == 4 && flows.iter().all(|flow| flow.finish.is_some()), "{flows:?}");
+}
+
+/// Drawn scenarios of the swarm, those that flow level has an answer to: whole messages, none
+/// sooner than alone, and the same twice.
 #[test]
 fn drawn_scenarios_deliver_whole_messages_and_repeat() {
     let dir = tempfile::tempdir().unwrap();
@@ -210,6 +264,8 @@ fn drawn_scenarios_deliver_whole_messages_and_repeat() {
             assert!(flow.placed_in_window <= flow.placed, "seed {seed}: {flow:?}");
             delivered += 1;
         }
+        // And files can be made of it.
+        evaluate(&read, &Options::default(), &mut |_| ()).unwrap();
         let again = simulate(&read, &Options::default(), &mut |_| ()).unwrap();
         assert_eq!(again.outcome.digest, ran.outcome.digest, "seed {seed}");
         runs += 1;
