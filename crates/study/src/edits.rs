@@ -58,9 +58,9 @@ pub(crate) fn within(key: &str, of: &str) -> bool {
     let is_number = |part: &&str| part.parse::<u32>().is_ok();
     let (mut key, mut of): (Vec<&str>, Vec<&str>) =
         (key.split('.').collect(), of.split('.').collect());
-    if key.iter().any(|part| is_number(&part)) != of.iter().any(|part| is_number(&part)) {
-        key.retain(|part| !is_number(&part));
-        of.retain(|part| !is_number(&part));
+    if key.iter().any(is_number) != of.iter().any(is_number) {
+        key.retain(|part| !is_number(part));
+        of.retain(|part| !is_number(part));
     }
     key.starts_with(&of)
 }
