@@ -211,7 +211,7 @@ impl Scenario {
         files::fingerprint_128(canonical.to_string().as_bytes())
     }
 
-    /// Whether it is run without packets: [`level::MISSING`].
+    /// What a run without packets says of itself; `None` if this is one with packets.
     #[must_use]
     pub fn without_packets(&self) -> Option<&'static str> {
         self.sharing.as_ref().map(|_| level::MISSING)
