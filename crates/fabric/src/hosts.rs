@@ -32,7 +32,8 @@ use crate::timers::IndexedHeap;
 use crate::world::World;
 
 const ENDPOINT: Purpose = Purpose::new("endpoint");
-const APP: Purpose = Purpose::new("application");
+/// Draws of applications: the same at every level of a model.
+pub const APP: Purpose = Purpose::new("application");
 
 // What is touched for every packet comes first.
 #[repr(C)]

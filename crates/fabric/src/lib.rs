@@ -62,6 +62,7 @@ pub use config::{
 };
 pub use faults::{Change as LinkChange, Script as FaultScript, Step as FaultStep};
 pub use host_clock::{HostClock, SendJitter};
+pub use hosts::APP;
 pub use livelock::{Recent, RecentKind};
 pub use outcome::{
     Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, PauseStats, Progress,
@@ -69,6 +70,7 @@ pub use outcome::{
 };
 pub use pfc::{check_memory, check_pause, little_headroom};
 pub use router::Router;
+pub use sample::SAMPLES_OF_INTERVAL;
 pub use sim::Sim;
 pub use topology::{
     Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Stage, Tier, Topology, TopologyError, Vl2,

@@ -10,7 +10,7 @@ use crate::partition::Partition;
 
 /// After so many samples the time between two doubles, and again after as many more: a run that
 /// waits for timeouts that back off may last for simulated hours.
-const SAMPLES_OF_INTERVAL: usize = 20_000;
+pub const SAMPLES_OF_INTERVAL: usize = 20_000;
 
 pub(crate) struct Sampler {
     every: Option<Dur>,

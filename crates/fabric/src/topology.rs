@@ -123,8 +123,9 @@ pub struct Link {
 }
 
 impl Link {
-    /// The height of the tier of its upper end.
-    pub(crate) fn height(&self) -> usize {
+    /// The height of the tier of its upper end, 0 to 2.
+    #[must_use]
+    pub fn height(&self) -> usize {
         let height = |node| match node {
             Node::Host(_) => 0,
             Node::Switch(tier, _) => tier.height(),

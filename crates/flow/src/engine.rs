@@ -7,29 +7,22 @@ use std::sync::Arc;
 
 use endpoint::{
     App, AppCx, AppEffect, AppEvent, Draw, FailReason, Framing, JobRecord, MessageRecord, Msg,
-    Observer, Purpose, Stat, UNBOUNDED,
+    Observer, Stat, UNBOUNDED,
 };
 use fabric::{
-    Amount, Conservation, Counters, End, FaultScript, LinkStats, Outcome, Progress, QueueBytes,
-    Sample, Topology, Violated, Violation,
+    APP, Amount, Conservation, Counters, Encapsulation, End, FaultScript, LinkStats, Outcome,
+    Progress, QueueBytes, SAMPLES_OF_INTERVAL, Sample, Topology, Violated, Violation,
 };
 use hashbrown::HashMap;
 use rustc_hash::{FxBuildHasher, FxHasher};
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 
 use crate::events::{Event, Events};
-use crate::pipes::{Pipes, height};
+use crate::pipes::Pipes;
 use crate::shares::{Rule, Shares};
-
-/// As over packets: the same draws.
-const APP: Purpose = Purpose::new("application");
 
 /// An acknowledgement: a header of the shortest frame.
 const ACK: Framing = Framing { payload: 1, overhead: 63 };
-
-/// After so many samples the time between two doubles, and again after as many more: so it is over
-/// packets.
-const SAMPLES_OF_INTERVAL: usize = 20_000;
 
 /// Events at one instant, at most: applications that wake each other without end.
 const AT_ONCE_MAX: u64 = 50_000_000;
@@ -109,6 +102,20 @@ impl Live {
     }
 }
 
+/// That messages can travel so at flow level.
+///
+/// # Errors
+/// What is sprayed over a fabric that is no tree of tiers, or beside what keeps to one path.
+pub fn check(topology: &Topology, how: &[Encapsulation]) -> Result<(), String> {
+    let is_tree = topology.hosts() < 2 || topology.stages(HostId(0), HostId(1)).is_some();
+    let is_mixed = how.iter().any(|how| !how.spray);
+    if !how.iter().any(|how| how.spray) || (is_tree && !is_mixed) {
+        return Ok(());
+    }
+    let beside = if is_tree { " beside what keeps to one path" } else { "" };
+    Err(format!("at flow level nothing is sprayed over a {}{beside}", topology.kind()))
+}
+
 /// A fabric with its applications, ready to run once.
 pub struct Sim<'o> {
     topology: Arc<Topology>,
@@ -147,21 +154,14 @@ impl<'o> Sim<'o> {
     /// Join applications, one for each host, by a fabric.
     ///
     /// # Errors
-    /// What is sprayed over a fabric that is no tree of tiers, or beside what keeps to one path.
+    /// As of [`check`].
     pub fn new(
         topology: Arc<Topology>,
         config: Config,
         apps: Vec<Box<dyn App>>,
         observer: &'o mut (dyn Observer + Send),
     ) -> Result<Self, String> {
-        let sprays = config.fabric.encapsulations.iter().any(|how| how.spray);
-        if sprays && config.fabric.encapsulations.iter().any(|how| !how.spray) {
-            return Err("at flow level nothing is sprayed beside what keeps to one path".to_owned());
-        }
-        if sprays && topology.hosts() > 1 && topology.stages(HostId(0), HostId(1)).is_none() {
-            let kind = topology.kind();
-            return Err(format!("at flow level nothing is sprayed over the paths of a {kind}"));
-        }
+        check(&topology, &config.fabric.encapsulations)?;
         let seed = config.fabric.seed;
         let host = |(n, app)| Host {
             app,
@@ -373,7 +373,11 @@ impl<'o> Sim<'o> {
         let packets = framing.packets(msg.len);
         let overhead = packets.saturating_mul(framing.overhead.into());
         let ack = topology.ideal(msg.dst, src, 1, ACK, false);
-        let full = topology.ideal(src, msg.dst, framing.payload.into(), framing, false);
+        let window = self.config.laws[usize::from(msg.transport)].window;
+        // Only windows ask for it.
+        let full = window.map_or(Dur::ZERO, |_| {
+            topology.ideal(src, msg.dst, framing.payload.into(), framing, false)
+        });
         self.numbers += 1;
         let live = Live {
             msg,
@@ -395,7 +399,7 @@ impl<'o> Sim<'o> {
             not_before: Time::ZERO,
             tail: Dur::ZERO,
             ack,
-            window: f64::INFINITY,
+            window: window.map_or(f64::INFINITY, |bytes| bytes as f64),
             rtt: full + ack,
             delivered: None,
         };
@@ -428,7 +432,6 @@ impl<'o> Sim<'o> {
         let topology = Arc::clone(&self.topology);
         let Some(live) = self.messages[place as usize].as_mut() else { return };
         let how = self.config.fabric.encapsulations[usize::from(live.msg.transport)];
-        let law = self.config.laws[usize::from(live.msg.transport)];
         let ends = (live.key, live.msg.dst);
         let way = self.pipes.way(&topology, &mut self.shares, ends, how.spray);
         if live.wire.is_finite() {
@@ -438,9 +441,9 @@ impl<'o> Sim<'o> {
         let alone = live.wire / self.shares.narrowest(member);
         live.tail = Dur(live.ideal.0.saturating_sub(alone as u64));
         (live.member, live.left, live.since) = (Some(member), live.wire, self.now);
-        live.window = law.window.map_or(f64::INFINITY, |bytes| bytes as f64);
+        let is_bound = live.window.is_finite();
         self.own(member, place);
-        if law.window.is_some() {
+        if is_bound {
             self.bound(place);
         }
     }
@@ -703,8 +706,8 @@ impl<'o> Sim<'o> {
     fn sample(&mut self) {
         self.move_all();
         let mut tier_bytes = [0.0; 3];
-        for (link, (bytes, _)) in (0..).zip(self.pipes.carried()) {
-            tier_bytes[height(&self.topology, link)] += bytes;
+        for (link, (bytes, _)) in self.topology.links().iter().zip(self.pipes.carried()) {
+            tier_bytes[link.height()] += bytes;
         }
         let payload = |live: &Live| {
             let how = self.config.fabric.encapsulations[usize::from(live.msg.transport)];

@@ -19,5 +19,5 @@ mod events;
 mod pipes;
 mod shares;
 
-pub use engine::{Config, Law, Sim};
+pub use engine::{Config, Law, Sim, check};
 pub use shares::Rule;

@@ -1,7 +1,7 @@
 //! The pipes of a fabric: single links, and the stages of a tree over which packets are sprayed.
 
 use endpoint::{Draw, Purpose, Routes};
-use fabric::{LinkChange, Node, Stage, Topology};
+use fabric::{LinkChange, Stage, Topology};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{HostId, MsgKey, Rate};
@@ -160,16 +160,6 @@ impl Pipes {
     }
 }
 
-pub(crate) fn bytes_per_ps(rate: Rate) -> f64 {
+fn bytes_per_ps(rate: Rate) -> f64 {
     rate.0 as f64 / 8e12
-}
-
-/// How high the upper end of a link is: 0 to 2.
-pub(crate) fn height(topology: &Topology, link: u32) -> usize {
-    let height = |node| match node {
-        Node::Host(_) => 0,
-        Node::Switch(tier, _) => tier.height(),
-    };
-    let link = &topology.links()[link as usize];
-    height(link.from).max(height(link.to))
 }

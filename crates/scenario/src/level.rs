@@ -6,7 +6,6 @@ use std::sync::Arc;
 use endpoint::{Framing, Observer};
 use fabric::{LifeDetail, Outcome, Progress, Topology, Violated};
 use flow::{Config, Law, Rule, Sim};
-use units::HostId;
 
 use crate::diagnostic::{Checked, Diagnostic};
 use crate::error::Error;
@@ -105,16 +104,10 @@ fn answers(asked: &Asked<'_, '_>) -> Checked<()> {
     }
     let (table, mode) = asked.routing;
     let how = asked.transports.encapsulations(mode);
-    let is_tree =
-        asked.topology.hosts() < 2 || asked.topology.stages(HostId(0), HostId(1)).is_some();
-    if how.iter().any(|how| how.spray) && (!is_tree || how.iter().any(|how| !how.spray)) {
-        let beside = if is_tree { " beside what keeps to one path" } else { "" };
-        let kind = asked.topology.kind();
-        let message = format!("at flow level nothing is sprayed over a {kind}{beside}");
-        let error = table.error("mode", message, "here");
-        return Err(error.hint("`ecmp` or `single`; or `engine.level = \"packet\"`"));
-    }
-    Ok(())
+    flow::check(asked.topology, &how).map_err(|why| {
+        let error = table.error("mode", why, "here");
+        error.hint("`ecmp` or `single`; or `engine.level = \"packet\"`")
+    })
 }
 
 /// How the messages of these transports share links.
