@@ -173,8 +173,8 @@ impl Nscc {
         in_flight.saturating_add(size) <= self.window as i64
     }
 
-    /// Whether a packet of `size` bytes asks for an acknowledgement, with which so many bytes are in
-    /// flight: no other may go. Receivers acknowledge by themselves after `threshold` bytes.
+    /// Whether a packet of `size` bytes asks for an acknowledgement, with which so many bytes are
+    /// in flight: no other may go. Receivers acknowledge by themselves after `threshold` bytes.
     pub(super) fn asks(&self, in_flight: i64, size: u16, threshold: u32) -> bool {
         let (window, mtu) = (self.window as i64, i64::from(self.network.mtu));
         match self.profile {
