@@ -35,7 +35,7 @@
 TRIMLINE = target/release/trimline
 
 # Published evaluations, in studies/.
-STUDIES = ndp incast mmptcp lossless timely homa nanotransport ai
+STUDIES = ndp incast mmptcp lossless timely homa nanotransport ai uet
 
 demo:
 	cargo build --release --locked -p trimline
@@ -77,9 +77,9 @@ target/page-tools/node_modules/axe-core/axe.min.js:
 	-mkdir -p target/page-tools && \
 	    npm install --silent --no-audit --no-fund --prefix target/page-tools axe-core@4.14.1
 
-# Without isolation: the build's tools are in the same place.
+# Without isolation: the build's tools are in the same place, where pip looks for them by name.
 python: python-setup
-	target/python/bin/pip install --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps .
+	PATH="$(CURDIR)/target/python/bin:$$PATH" target/python/bin/pip install --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps .
 	target/python/bin/python -m pytest
 	target/python/bin/python -m mypy
 	mkdir -p out && target/python/bin/python -m jupyter execute python/examples/loads.ipynb --output="$(CURDIR)/out/loads.ipynb"

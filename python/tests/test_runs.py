@@ -50,7 +50,7 @@ def test_results_are_tables_of_arrow() -> None:
 
 def test_files_go_where_they_are_wanted(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    result = trimline.run(FIRST, out=out, trace=["queues"])
+    result = trimline.run(FIRST, out=out, trace="queues")
     assert {"summary.json", "manifest.json", "flows.parquet", "report.html"} <= set(os.listdir(out))
     assert result.out == out and result.table("queues").num_rows > 0
     assert result.manifest["command"] == f"trimline run {out}/manifest.json"

@@ -25,7 +25,7 @@ def run(
     threads: Optional[int] = None,
     set: Optional[Mapping[str, Any]] = None,
     out: Union[str, os.PathLike[str], None] = None,
-    trace: Sequence[str] = (),
+    trace: Union[str, Sequence[str]] = (),
     progress: bool = False,
 ) -> Result:
     """Run one scenario.
@@ -45,7 +45,8 @@ def run(
     place = _places.of_call("run")
     ready = edited(scenario, edits, place)
     with Bar(progress, 1) as bar:
-        job = _Job(ready, place, threads, trace, _trimline.Stop(), bar.share)
+        traces = [trace] if isinstance(trace, str) else trace
+        job = _Job(ready, place, threads, traces, _trimline.Stop(), bar.share)
         return job.run(out)
 
 

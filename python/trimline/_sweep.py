@@ -114,6 +114,8 @@ def sweep(
         for path, value in (set or {}).items():
             words += ["--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}"]
     words += seed_words(seeds)
+    if not isinstance(until, (str, type(None))):
+        raise TypeError(f"until is a text such as '5%', not {until!r}")
     words += ["--until", until] if until is not None else []
     words += ["--flows"] if flows else []
     jobs = Jobs(words, threads)

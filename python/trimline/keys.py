@@ -1413,8 +1413,11 @@ class TransportUet(_TransportUet, total=False):
     from the topology's rates (1 to 1000)."""
     payload: str
     """Payload of a full packet (1B to 65000B)."""
-    preset: Literal["htsim", "eqds"]
+    preset: Literal["htsim", "ue-1.0", "eqds"]
     """Published values for the keys that are not written."""
+    profile: Literal["htsim", "ue-1.0"]
+    """Whose rules the window follows where they differ: `htsim` the public simulator's, `ue-1.0`
+    those of the text (docs/specs/uet.md, section 4.7). With `control = "nscc"` only."""
     rto: str
     """A packet that is not answered for this long is lost; `"derived"`: 15us and six times the
     time in which a queue of a bandwidth-delay product drains (at least 100 ns)."""
@@ -1691,6 +1694,9 @@ class QueueLink(TypedDict, total=False):
     share: Union[float, int]
     """What the ports at its ends hold, and the lengths from which they mark, times this (0.001
     to 1000)."""
+    switch: str
+    """All links of this switch, both directions (`tor n`, `agg n`, `core n`; in a `bcube` `relay
+    n`, `switch n`)."""
 
 
 class QueueSwitch(TypedDict, total=False):

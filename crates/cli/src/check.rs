@@ -1,9 +1,11 @@
 //! `trimline check`: what a scenario will do, and what looks wrong in it.
 
 use std::io::IsTerminal;
+use std::path::Path;
 
-use scenario::{Diagnostic, Scenario};
+use scenario::{Diagnostic, Document, Scenario, Value};
 use serde::Serialize;
+use study::Sweep;
 
 use crate::{Ended, args, say, say_json, table, tell};
 
@@ -52,7 +54,13 @@ impl<'a> Checked<'a> {
 
 /// `trimline check`. Warnings are no error: a scenario may mean what looks wrong.
 pub(crate) fn check(args: &args::Check) -> Ended {
-    let scenario = Scenario::load(&args.file, &args.edits.all())?;
+    let edits = args.edits.all();
+    let scenario = Scenario::load(&args.file, &edits)?;
+    study::check_variants(&args.file, &edits)?;
+    // Edits are those of a run: a sweep may vary what they set.
+    if edits.is_empty() && has_sweep(&args.file)? {
+        Sweep::load(&args.file, &[], None)?;
+    }
     if args.json {
         return say_json(&Checked::of(&scenario));
     }
@@ -64,4 +72,10 @@ pub(crate) fn check(args: &args::Check) -> Ended {
         1 => "1 warning".to_owned(),
         several => format!("{several} warnings"),
     })
+}
+
+/// Whether the scenario `file` has a table `[sweep]`.
+fn has_sweep(file: &Path) -> Result<bool, Diagnostic> {
+    let Value::Table(root) = Document::load(file)?.root.value else { return Ok(false) };
+    Ok(root.contains_key("sweep"))
 }

@@ -117,7 +117,7 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
         say(table::comparison(&labels, &summaries))
             .and_then(|()| say(format_args!("report: {}", path.display())))
     };
-    said(printed, &out);
+    said(printed, &out, args.jobs.json)?;
     Ok(())
 }
 

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{Compared, ComparisonResults, OutputDir, Setting, row};
+use metrics::{Compared, ComparisonResults, OutputDir, ResultsOf, Setting, row};
 use scenario::{Error, unwritable};
 use study::{Comparison, Plan, Seeding, Seeds, What};
 
-use crate::jobs::{Batch, Done};
+use crate::jobs::{Batch, Done, nameable};
 use crate::progress;
 use crate::reproduce::shown;
 use crate::table::{printable, right};
@@ -17,6 +17,7 @@ use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json
 
 /// `trimline compare --seeds`. Fails if a run fails.
 pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progress) -> Ended {
+    nameable(&args.files)?;
     let comparison = Comparison::load(&What {
         files: &args.files,
         edits: &args.edits.sets,
@@ -40,7 +41,7 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
     for warning in comparison.warnings()? {
         tell(warning.render(false));
     }
-    let out = OutputDir::create(&dir).map_err(|e| unwritable(&e))?;
+    let out = OutputDir::create_for(&dir, ResultsOf::Comparison).map_err(|e| unwritable(&e))?;
     let mut done = batch.run(Seeding::All, progress)?;
     let missing = done.take_missing();
     let results = write(&comparison, &batch, &done, out)?;
@@ -49,7 +50,7 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
         true => say_json(&Printed { directory: &dir, results: &results }),
         false => print(&results, &dir),
     };
-    said(printed, &dir);
+    said(printed, &dir, args.jobs.json)?;
     batch.ended(&missing)
 }
 

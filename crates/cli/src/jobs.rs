@@ -56,6 +56,16 @@ struct Missing {
     why: String,
 }
 
+/// That the names of the scenarios' files can stand in the commands of jobs.
+///
+/// # Errors
+/// One of them is not UTF-8.
+pub(crate) fn nameable<'f>(files: impl IntoIterator<Item = &'f PathBuf>) -> Ended {
+    let Some(file) = files.into_iter().find(|file| file.to_str().is_none()) else { return Ok(()) };
+    let error = format!("the name of {} is not UTF-8", file.display());
+    Err(Diagnostic::new(error).hint("jobs are commands of their own: rename the file").into())
+}
+
 impl<'p> Batch<'p> {
     /// The jobs of `plan` in the output directory `out`. `command` are the arguments that this plan
     /// comes from.
@@ -85,9 +95,9 @@ impl<'p> Batch<'p> {
         for &number in named {
             let ran = self.jobs.run(number, self.how.threads.unwrap_or(1), &|_| ());
             let error = ran.as_ref().err().map(|error| error.render(false));
-            ran_to.push(JobRun { number, directory: self.jobs.dir(number), error });
+            ran_to.push(JobRun { number, directory: ran.as_ref().ok().cloned(), error });
             match (ran, named) {
-                (Ok(()), _) => {}
+                (Ok(_), _) => {}
                 // The caller says it.
                 (Err(error), [_]) => ended = Err(error),
                 (Err(error), _) => {
@@ -376,8 +386,9 @@ struct Emitted<'a> {
 #[derive(Serialize)]
 struct JobRun {
     number: usize,
-    directory: PathBuf,
-    /// Why it has no results, if so.
+    /// Where they are, if it has results.
+    directory: Option<PathBuf>,
+    /// Why it has none, if so.
     error: Option<String>,
 }
 

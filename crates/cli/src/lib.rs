@@ -95,12 +95,18 @@ fn tell(what: impl Display) {
     drop(write!(std::io::stderr(), "{what}"));
 }
 
-/// That results could not be printed is no failure of a command that has written them to `dir`.
-fn said(printed: Ended, dir: &Path) {
-    if let Err(error) = printed {
-        tell(error.render(std::io::stderr().is_terminal()));
-        warn(&format!("the results are complete all the same, in {}", dir.display()));
+/// That results could not be printed is no failure of a command that has written them to `dir`,
+/// unless what it prints was `asked` for as JSON: who reads that would take nothing for a success.
+fn said(printed: Ended, dir: &Path, asked: bool) -> Ended {
+    let Err(error) = printed else { return Ok(()) };
+    let complete = format!("the results are complete all the same, in {}", dir.display());
+    if asked {
+        warn(&complete);
+        return Err(error);
     }
+    tell(error.render(std::io::stderr().is_terminal()));
+    warn(&complete);
+    Ok(())
 }
 
 /// Print a warning on stderr.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{Estimate, FigureRow, OutputDir, StudyResults};
+use metrics::{Estimate, FigureRow, OutputDir, ResultsOf, StudyResults};
 use scenario::{Diagnostic, Error, unwritable};
 use study::{Engine, Left, Options, Plan, Record, Seeding, Study, is_wide};
 
@@ -40,7 +40,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, progress: args::Progress) -> End
         true => say_json(&Printed { directory: &dir, results: &results }),
         false => print(&results, skipped.len(), &dir),
     };
-    said(printed, &dir);
+    said(printed, &dir, args.json)?;
     if args.record {
         record.update(&study, &results);
         record.write()?;
@@ -159,7 +159,7 @@ fn run_into(
     options: &Options<'_>,
     progress: args::Progress,
 ) -> Result<StudyResults, Error> {
-    let out = OutputDir::create(dir).map_err(|e| unwritable(&e))?;
+    let out = OutputDir::create_for(dir, ResultsOf::Study).map_err(|e| unwritable(&e))?;
     let bar = RunsBar::new(progress, plan.runs());
     let outcome = study::run(plan, options, &|step| bar.update(step))?;
     drop(bar);

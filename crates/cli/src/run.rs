@@ -50,7 +50,7 @@ pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
         true => say_json(&Printed { directory: &dir, results: &summary }),
         false => print(&summary, &dir),
     };
-    said(printed, &dir);
+    said(printed, &dir, args.json)?;
     match violated {
         Some(error) => Err(error),
         None if summary.partial => Err(Error::Stopped),

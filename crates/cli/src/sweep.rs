@@ -4,18 +4,19 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{Curve, CurvePoint, Estimate, OutputDir, StudyResults};
+use metrics::{Curve, CurvePoint, Estimate, OutputDir, ResultsOf, StudyResults};
 use scenario::{Error, unwritable};
 use study::{Plan, Seeding, Sweep};
 
-use crate::jobs::{Batch, Done};
+use crate::jobs::{Batch, Done, nameable};
 use crate::progress;
 use crate::reproduce::{say_few_seeds, say_missing, say_phases, say_where, shown};
 use crate::table::right;
-use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json, tell};
+use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json, tell, warn};
 
 /// `trimline sweep`. Fails if a run fails.
 pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
+    nameable([&args.file])?;
     let sweep = Sweep::load(&args.file, &args.sets, args.seeds.as_ref())?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
     if !args.jobs.job.is_empty() {
@@ -37,10 +38,11 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
     for warning in sweep.warnings()? {
         tell(warning.render(false));
     }
-    let out = OutputDir::create(&dir).map_err(|e| unwritable(&e))?;
+    let out = OutputDir::create_for(&dir, ResultsOf::Study).map_err(|e| unwritable(&e))?;
     let mut done = batch.run(seeding, progress)?;
     let missing = done.take_missing();
-    let results = write(&sweep, &batch, done, out)?;
+    let results = write(&sweep, &batch, done, (out, seeding))?;
+    results.warnings.iter().for_each(|warning| warn(warning));
     say_missing(&results);
     say_few_seeds(&results);
     say_phases(&results);
@@ -48,7 +50,7 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
         true => say_json(&Printed { directory: &dir, results: &results }),
         false => say(table(&results, seeding)).and_then(|()| say_where(&results, &dir)),
     };
-    said(printed, &dir);
+    said(printed, &dir, args.jobs.json)?;
     batch.ended(&missing)
 }
 
@@ -73,15 +75,36 @@ fn write(
     sweep: &Sweep,
     batch: &Batch<'_>,
     done: Done<'_>,
-    out: OutputDir,
+    (out, seeding): (OutputDir, Seeding<'_>),
 ) -> Result<StudyResults, Error> {
     let (columns, rows) = sweep.runs(&done.outcome, batch.jobs());
-    let results = sweep.by_metric(done.outcome.results(own_command_line()));
+    let mut results = sweep.by_metric(done.outcome.results(own_command_line()));
+    if let Seeding::Until(share) = seeding {
+        results.warnings.extend(too_wide(&results, share));
+    }
     batch.publish(out, |out| {
         results.write(out)?;
         columns.write(out.file("runs.parquet")?, rows)
     })?;
     Ok(results)
+}
+
+/// A warning of points whose intervals are wider than `share` of their values, though all seeds
+/// were run.
+fn too_wide(results: &StudyResults, share: f64) -> Option<String> {
+    let points = results.figures.iter().flat_map(|f| &f.curves).flat_map(|c| &c.measured);
+    let is_wide =
+        |point: &&CurvePoint| point.interval.is_none_or(|half| half > (share * point.y).abs());
+    let (all, wide) =
+        points.fold((0, 0), |(all, wide), point| (all + 1, wide + usize::from(is_wide(&point))));
+    (wide > 0).then(|| {
+        format!(
+            "{wide} of {all} values have intervals of more than ± {} %, and there are no more seeds: \
+             add some with --seeds",
+            // 0.0001, not 0.00009999999999999999.
+            (share * 1e8).round() / 1e6
+        )
+    })
 }
 
 /// A row per point, a column per metric.

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &args::TestbedRun) -> Ended {
             .and_then(|()| say(per_packet(&costs)))
             .and_then(|()| say(format_args!("results: {}", dir.display()))),
     };
-    said(printed, &dir);
+    said(printed, &dir, *json)?;
     Ok(())
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn compare(file: &Path, args: &args::Compare) -> Ended {
         false => say(side_by_side(&sim, &real, testbed))
             .and_then(|()| say(format_args!("results: {}", out.display()))),
     };
-    said(printed, &out);
+    said(printed, &out, args.jobs.json)?;
     Ok(())
 }
 

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use metrics::{Estimate, OutputDir, Stands, TunePoint, TuneResults};
+use metrics::{Estimate, OutputDir, ResultsOf, Stands, TunePoint, TuneResults};
 use scenario::{Error, unwritable};
 use study::{Instead, Plan, Seeding, Tune};
 
-use crate::jobs::{Batch, Done};
+use crate::jobs::{Batch, Done, nameable};
 use crate::progress;
 use crate::reproduce::with_interval;
 use crate::table::{number, printable, right};
@@ -17,6 +17,7 @@ use crate::{Ended, Printed, args, operand, own_command_line, said, say, say_json
 /// `trimline tune`. Fails if a run fails, a point has no value, or none meets the constraints.
 pub(crate) fn tune(args: &args::Tune, progress: args::Progress) -> Ended {
     let instead = Instead { edits: &args.sets, seeds: args.seeds.as_ref(), budget: args.budget };
+    nameable([&args.file])?;
     let tune = Tune::load(&args.file, &instead)?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
     if !args.jobs.job.is_empty() {
@@ -32,7 +33,7 @@ pub(crate) fn tune(args: &args::Tune, progress: args::Progress) -> Ended {
     if let Some(scheduler) = args.jobs.emit {
         return batch.emit(scheduler, seeding);
     }
-    let out = OutputDir::create(&dir).map_err(|e| unwritable(&e))?;
+    let out = OutputDir::create_for(&dir, ResultsOf::Search).map_err(|e| unwritable(&e))?;
     let mut done = batch.run(seeding, progress)?;
     let missing = done.take_missing();
     let results = write(&tune, &batch, &done, out)?;
@@ -41,7 +42,7 @@ pub(crate) fn tune(args: &args::Tune, progress: args::Progress) -> Ended {
         true => say_json(&Printed { directory: &dir, results: &results }),
         false => print(&results, &dir),
     };
-    said(printed, &dir);
+    said(printed, &dir, args.jobs.json)?;
     batch.ended(&missing)?;
     match (results.best(), results.without_value()) {
         (Some(_), None) => Ok(()),

@@ -166,7 +166,7 @@ pub(crate) fn work(jobs: &Jobs<'_>, number: usize, threads: u32) -> Ended {
         };
         tell_parent(&format!("{FAILED}{}", why.replace('\n', " ")));
     }
-    ended
+    ended.map(drop)
 }
 
 /// A parent that does not listen any more has ended, and so will this process.

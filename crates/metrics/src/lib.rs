@@ -73,7 +73,7 @@ pub use metric::{
     BY_PHASE, BY_TRAFFIC, Metric, Numbers, Unit, all_metrics, documented_metrics, metrics_of,
     metrics_under,
 };
-pub use output::{OutputDir, StagedFile, discard_unfinished};
+pub use output::{OutputDir, ResultsOf, StagedFile, discard_unfinished};
 pub use packet_latency::{LatencyRow, PacketLatency, read_packet_latency, write_packet_latency};
 pub use pcapng::{Interface, PcapngWriter};
 pub use perfetto::{MessageSlice, Part, PerfettoWriter, Port};

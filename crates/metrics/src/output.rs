@@ -25,14 +25,38 @@ const LOCK: &str = "lock";
 /// Published last: where it stands, the others of the same run do too.
 const LAST: &str = "summary.json";
 
-/// By which a directory is known to be ours, and by what in it. All but the last are published
-/// first.
-const MARKS: [(&str, &str); 5] = [
-    ("manifest.json", "/versions/trimline"),
-    ("study.json", "/engine"),
-    ("comparison.json", "/engine"),
-    ("tune.json", "/engine"),
-    (LAST, "/digest"),
+/// What the results in a directory are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultsOf {
+    /// A run.
+    Run,
+    /// A study, or a sweep.
+    Study,
+    /// A comparison over seeds.
+    Comparison,
+    /// A search for the best values.
+    Search,
+}
+
+impl ResultsOf {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Run => "a run",
+            Self::Study => "a sweep or a study",
+            Self::Comparison => "a comparison",
+            Self::Search => "a search",
+        }
+    }
+}
+
+/// By which a directory is known to be ours, by what in it, and what it has. All but the last are
+/// published first.
+const MARKS: [(&str, &str, ResultsOf); 5] = [
+    ("manifest.json", "/versions/trimline", ResultsOf::Run),
+    ("study.json", "/engine", ResultsOf::Study),
+    ("comparison.json", "/engine", ResultsOf::Comparison),
+    ("tune.json", "/engine", ResultsOf::Search),
+    (LAST, "/digest", ResultsOf::Run),
 ];
 
 /// How often a directory is asked for that another run is just taking away, and how long between.
@@ -122,12 +146,21 @@ pub struct OutputDir {
 }
 
 impl OutputDir {
-    /// Prepares `dir`: creates it if need be, and checks that it can be written.
+    /// Prepares `dir` for a run: creates it if need be, and checks that it can be written.
     ///
     /// # Errors
-    /// It cannot be created or written, another run is writing to it, or it holds files that a run
-    /// would replace and that no run has written.
+    /// As of [`OutputDir::create_for`].
     pub fn create(dir: impl Into<PathBuf>) -> Result<Self, FileError> {
+        Self::create_for(dir, ResultsOf::Run)
+    }
+
+    /// The same for results `of` what is said.
+    ///
+    /// # Errors
+    /// It cannot be created or written, another run is writing to it, it has results of another
+    /// kind, which would be lost, or it holds files that a run would replace and that no run has
+    /// written.
+    pub fn create_for(dir: impl Into<PathBuf>, of: ResultsOf) -> Result<Self, FileError> {
         let dir = dir.into();
         let (made, lock) = stage(&dir)?;
         unfinished().push(made.clone());
@@ -135,6 +168,13 @@ impl OutputDir {
         if let Some(name) = foreign(&out.dir) {
             let cause = format!("its {name} is of no run (there is no manifest.json of one)");
             let hint = "choose another directory with --out, or move that file";
+            return Err(FileError::new("write results to", &out.dir, cause, hint));
+        }
+        let is_other =
+            |(mark, _, other): &&(&str, _, ResultsOf)| *other != of && out.dir.join(mark).exists();
+        if let Some((_, _, other)) = MARKS.iter().find(is_other) {
+            let cause = format!("it has the results of {}", other.words());
+            let hint = "choose another directory with --out, or remove that one first";
             return Err(FileError::new("write results to", &out.dir, cause, hint));
         }
         probe(&out.made.stage).map_err(|e| FileError::io("write results to", &out.dir, &e))?;
@@ -201,7 +241,7 @@ impl OutputDir {
             let hint = "this is a defect: report it";
             return Err(FileError::new("publish", &self.dir.join(name), "unfinished", hint));
         }
-        let mark = |name: &String| MARKS.iter().any(|(mark, _)| name == mark);
+        let mark = |name: &String| MARKS.iter().any(|(mark, ..)| name == mark);
         names.sort_by_key(|name| (name == LAST, !mark(name), name.clone()));
         for name in RESULT_FILES {
             let path = self.dir.join(name);
@@ -304,7 +344,7 @@ fn is_at(_: &File, path: &Path) -> io::Result<bool> {
 /// A file in `dir` that a run would replace or remove, although no run has written there.
 fn foreign(dir: &Path) -> Option<&'static str> {
     let there = RESULT_FILES.into_iter().find(|name| dir.join(name).exists())?;
-    let ours = MARKS.into_iter().any(|(mark, inside)| {
+    let ours = MARKS.into_iter().any(|(mark, inside, _)| {
         let value: Option<Value> = read_json(&dir.join(mark)).ok();
         value.is_some_and(|value| value.pointer(inside).is_some())
     });

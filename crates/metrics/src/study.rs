@@ -427,6 +427,9 @@ pub struct StudyResults {
     pub engine: u32,
     /// What hangs on phases, if that was looked for.
     pub on_phases: Vec<OnPhases>,
+    /// What the runs of a sweep warn of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The figures, in the study's order.
     pub figures: Vec<FigureResults>,
 }
@@ -540,6 +543,7 @@ mod tests {
             command: String::new(),
             engine: 1,
             on_phases: Vec::new(),
+            warnings: Vec::new(),
             figures: vec![figure],
         }
     }

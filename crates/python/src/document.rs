@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use scenario::{At, Diagnostic, Node, Scenario, Source, Table, Value};
 use study::Sweep;
 
@@ -96,6 +96,9 @@ fn node(value: &Bound<'_, PyAny>, path: &str, places: &Places) -> Result<Node, D
         Value::Float(x.value())
     } else if let Ok(n) = value.extract::<i64>() {
         Value::Integer(n)
+    } else if value.is_instance_of::<PyInt>() {
+        let error = at.error(format!("{value} is out of range"), "too large");
+        return Err(error.hint("whole numbers are from -2^63 to 2^63 - 1"));
     } else if let Ok(x) = value.extract::<f64>() {
         Value::Float(x)
     } else if let Ok(path) = value.extract::<PathBuf>() {

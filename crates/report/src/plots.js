@@ -58,6 +58,30 @@
     return [xs, ...columns.map((column) => Array.from(column))];
   };
 
+  // From `low` to `high` on a logarithmic axis: powers of ten; with their doubles and halves where
+  // there are few; where these are too few, too, equal steps.
+  const roundValues = (low, high) => {
+    const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+    const some = (factors, every) => {
+      const found = [];
+      for (let power = first; power <= last; power += every) {
+        found.push(...factors.map((factor) => Number(`${factor}e${power}`)));
+      }
+      return found.filter((value) => value >= low && value <= high);
+    };
+    const decades = Math.log10(high) - Math.log10(low);
+    const round = decades > 2.7 ? some([1], Math.ceil(decades / 12)) : some([1, 2, 5], 1);
+    if (round.length > 1) return round;
+    const about = (high - low) / 4;
+    const unit = 10 ** Math.floor(Math.log10(about));
+    const step = [1, 2, 5, 10].map((n) => n * unit).find((step) => step >= about);
+    const from = Math.ceil(low / step);
+    return Array.from({ length: Math.floor(high / step) - from + 1 }, (_, i) => (from + i) * step);
+  };
+
+  // For tests.
+  window.trimline = { roundValues };
+
   class Plot {
     constructor(figure) {
       this.data = JSON.parse(figure.querySelector("script").textContent);
@@ -180,12 +204,8 @@
           values: (_, splits) => splits.map(shown),
         };
         if (this.log[key]) {
-          // Powers of ten; with their doubles and halves where there are few.
-          const round = (_, splits) => {
-            const wide = splits[splits.length - 1] / splits[0] > 500;
-            return splits.map((v) => ((wide ? /^1e/ : /^[125]e/).test(v.toExponential()) ? v : null));
-          };
-          common.filter = common.grid.filter = common.ticks.filter = round;
+          common.splits = (_, __, low, high) => roundValues(low, high);
+          common.filter = common.grid.filter = common.ticks.filter = (_, splits) => splits;
         }
         if (key === "x") common.size = 34;
         if (names) {
@@ -363,14 +383,26 @@
 
   const plots = new Map();
 
+  // The pictures are there for this.
+  const orPictures = (act) => {
+    try {
+      act();
+    } catch (error) {
+      document.documentElement.classList.remove("js");
+      throw error;
+    }
+  };
+
+  const build = (figure) => {
+    plots.set(figure, new Plot(figure));
+    plots.get(figure).build();
+  };
+
   // A plot is built when it comes into view: the page opens as fast with a hundred as with one.
   const start = () => {
     const watch = new IntersectionObserver((entries) => {
-      for (const { target, isIntersecting } of entries) {
-        if (!isIntersecting || plots.has(target)) continue;
-        plots.set(target, new Plot(target));
-        plots.get(target).build();
-      }
+      const seen = entries.filter((entry) => entry.isIntersecting && !plots.has(entry.target));
+      orPictures(() => seen.forEach((entry) => build(entry.target)));
     }, { rootMargin: "400px" });
     document.querySelectorAll("figure.plot").forEach((figure) => watch.observe(figure));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -396,14 +428,7 @@
     document.querySelectorAll(".scroll").forEach((box) => watch.observe(box));
   };
 
-  try {
-    start();
-  } catch (error) {
-    // The pictures are there for this.
-    document.documentElement.classList.remove("js");
-    throw error;
-  } finally {
-    unfold();
-    cue();
-  }
+  unfold();
+  cue();
+  orPictures(start);
 })();

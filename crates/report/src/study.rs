@@ -11,7 +11,7 @@ use crate::ReportError;
 use crate::axis::Axis;
 use crate::chart::{Chart, Overlay};
 use crate::number::{count, number};
-use crate::page::{Tile, code, figure, shell, tiles};
+use crate::page::{Tile, code, figure, shell, tiles, warnings};
 use crate::timeline;
 
 /// The page of `study`.
@@ -28,6 +28,7 @@ pub(crate) fn page(study: &StudyResults) -> Result<String, ReportError> {
                 p.subtitle { (form) "; " (count(study.left_out)) " rows are left to the full form." }
             }
         }
+        (warnings("Before you trust these numbers", &study.warnings))
         @if study.rows().next().is_some() {
             (tiles(&score(study.score())))
             (headline(study)?)

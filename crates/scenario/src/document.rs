@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Checked, Diagnostic, Source};
-use crate::files;
+use crate::{ENGINE_VERSION, files};
 
 /// How the name of a source ends that is the scenario of a manifest, which has every default.
 pub(crate) const RESOLVED: &str = " (resolved scenario)";
@@ -202,6 +202,19 @@ fn of_manifest(name: &str, text: &str) -> Checked<String> {
         serde_json::from_str(text).map_err(|e| wrong(&e.to_string()))?;
     let scenario = manifest.get("scenario").ok_or_else(|| wrong("it has no scenario"))?;
     toml::to_string(scenario).map_err(|e| wrong(&e.to_string()))
+}
+
+/// A warning if the file is a manifest of another version of the engine.
+pub(crate) fn of_other_engine(path: &Path) -> Option<Diagnostic> {
+    let manifest = path.extension().is_some_and(|e| e == "json");
+    let text = manifest.then(|| files::read_text(path).ok()).flatten()?;
+    let manifest: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let engine = manifest.pointer("/versions/engine")?.as_u64()?;
+    let message = format!(
+        "{} is of engine {engine}, this is {ENGINE_VERSION}: results may differ from its run's",
+        path.display()
+    );
+    (engine != u64::from(ENGINE_VERSION)).then(|| Diagnostic::new(message).warning())
 }
 
 /// The value of the option `source`, which begins at `start`: TOML if it is, else a text. It is

@@ -11,7 +11,7 @@ use units::{Dur, Rate, Time};
 use crate::diagnostic::{Checked, Diagnostic};
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
-use crate::topology::{NAMED, RATE_MAX, RATE_MIN, links_of_switch, named_links};
+use crate::topology::{NAMED, OF_SWITCH, RATE_MAX, RATE_MIN, links_meant};
 use crate::traffic::Traffic;
 use crate::transport::Transports;
 use crate::value::choices;
@@ -92,19 +92,12 @@ keys! { SPAN: Written {
             .default("`true` for `down` and `flap`, otherwise `false`");
 }}
 
-keys! { SWITCH: String {
-    switch (self): String,
-        "all links of this switch, both directions"
-            .range("`tor n`, `agg n`, `core n`; in a `bcube` `relay n`, `switch n`")
-            .default("this or `link`");
-}}
-
 /// For the reference.
 pub(crate) fn keys() -> Vec<Section> {
     let of_links = [
         section("fault", FAULT, &[], None),
         section("fault.span", SPAN, &[], None),
-        section("fault.switch", SWITCH, &[], None),
+        section("fault.switch", OF_SWITCH, &[], None),
         section("topology.link.which", NAMED, &[], None),
     ];
     of_links.into_iter().chain(gpu::keys()).collect()
@@ -133,7 +126,7 @@ pub(crate) fn read(
         }
         let mut written = Written::default();
         gpu::without(table);
-        let (target, links) = target(table, topology)?;
+        let (target, links) = links_meant(table, topology)?;
         table.all_keys(FAULT, &mut written)?;
         script.begins.push(written.at);
         let spans = spans(table, &mut written)?;
@@ -158,25 +151,6 @@ fn check_rate(
     }
     let Some(message) = transports.too_close(rate) else { return Ok(()) };
     table.fail("rate", message, "too fast for a circuit", "a slower link, or leave out `clocked`")
-}
-
-/// The links that a table is about, and what to call them.
-fn target(table: &mut Reader<'_>, topology: &Topology) -> Checked<(String, Vec<u32>)> {
-    if !table.has("switch") {
-        let links = named_links(table, topology)?;
-        let name = links.first().map(|&link| topology.links()[link as usize].to_string());
-        let name = name.unwrap_or_default();
-        let name = if links.len() > 1 { name.replace("->", "<->") } else { name };
-        return Ok((name, links));
-    }
-    if table.has("link") {
-        let error = table.error("link", "both `switch` and `link` are written", "one too many");
-        return Err(error.hint("a fault is of one link, or of all links of one switch"));
-    }
-    let mut text = String::new();
-    table.all_keys(SWITCH, &mut text)?;
-    let (switch, links) = links_of_switch(table, "switch", &text, topology)?;
-    Ok((switch.to_string(), links))
 }
 
 /// A fault of every link of a table.

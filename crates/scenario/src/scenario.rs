@@ -11,7 +11,7 @@ use units::{Dur, Time};
 use crate::check::demand::Demand;
 use crate::check::{self, View};
 use crate::diagnostic::{Checked, Diagnostic};
-use crate::document::{At, Document, Node, Value};
+use crate::document::{self, At, Document, Node, Value};
 use crate::host::Host;
 use crate::key::{Section, keys, section};
 use crate::measure::{self, Measure};
@@ -101,7 +101,9 @@ impl Scenario {
         on_reading: OnReading<'_>,
     ) -> Result<Self, Diagnostic> {
         let dir = path.parent().unwrap_or(Path::new(""));
-        Self::edited(Document::load(path)?, (dir, on_reading), edits)
+        let mut scenario = Self::edited(Document::load(path)?, (dir, on_reading), edits)?;
+        scenario.warnings.extend(document::of_other_engine(path));
+        Ok(scenario)
     }
 
     /// The `name` of the scenario file `path`, or of a manifest, and its `[[variant]]` tables.
@@ -248,10 +250,14 @@ fn read(
 ) -> Checked<Scenario> {
     let (dir, _) = files;
     let mut about = About::default();
+    // For `trimline sweep` and `tune`: they say nothing of a single run, nor is one of them a
+    // mistyped `seed`.
+    let sweep = root.node("sweep");
+    root.node("tune");
     root.keys(ROOT, &mut about, None)?;
     root.complete(&[])?;
     let About { name, seed } = about;
-    let mut tables = Tables::of(&mut root)?;
+    let mut tables = Tables::of(&mut root, sweep)?;
 
     let faults = fault::are_of_links(&tables.fault);
     let (mode, reroute_after, mut topology, mut transports) =
@@ -428,7 +434,7 @@ pub(crate) struct Tables<'d> {
 
 impl<'d> Tables<'d> {
     /// Those of `root`. An error if one is missing that must be there.
-    fn of(root: &mut Reader<'d>) -> Checked<Self> {
+    fn of(root: &mut Reader<'d>, sweep: Option<&'d Node>) -> Checked<Self> {
         let routing = required(root, "routing", "mode = \"permute\"")?;
         let topology = required(root, "topology", "kind = \"fat-tree\"")?;
         let transport = root.tables("transport")?;
@@ -443,10 +449,7 @@ impl<'d> Tables<'d> {
             return Err(root.missing("traffic", "add a table `[traffic]` with a `kind`"));
         }
         let (measure, fault) = (root.table_or_empty("measure")?, root.tables("fault")?);
-        // These three are for `trimline sweep`, `compare` and `tune`; they say nothing of a single
-        // run.
-        let sweep = root.node("sweep");
-        root.node("tune");
+        // For `trimline compare`.
         variant::read(root)?;
         Ok(Self {
             routing,

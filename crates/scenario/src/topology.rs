@@ -334,9 +334,38 @@ keys! { pub(crate) NAMED: Named {
     one_way: bool, "only in the direction written; otherwise both".default("");
 }}
 
+keys! { pub(crate) OF_SWITCH: String {
+    switch (self): String,
+        "all links of this switch, both directions"
+            .range("`tor n`, `agg n`, `core n`; in a `bcube` `relay n`, `switch n`")
+            .default("this or `link`");
+}}
+
+/// The links that a table is about, by `link` or by `switch`, and what to call them.
+pub(crate) fn links_meant(
+    table: &mut Reader<'_>,
+    topology: &Topology,
+) -> Checked<(String, Vec<u32>)> {
+    if !table.has("switch") {
+        let links = named_links(table, topology)?;
+        let name = links.first().map(|&link| topology.links()[link as usize].to_string());
+        let name = name.unwrap_or_default();
+        let name = if links.len() > 1 { name.replace("->", "<->") } else { name };
+        return Ok((name, links));
+    }
+    if table.has("link") {
+        let error = table.error("link", "both `switch` and `link` are written", "one too many");
+        return Err(error.hint("one link, or all links of one switch"));
+    }
+    let mut text = String::new();
+    table.all_keys(OF_SWITCH, &mut text)?;
+    let (switch, links) = links_of_switch(table, "switch", &text, topology)?;
+    Ok((switch.to_string(), links))
+}
+
 /// The directed links that `link = "tor 0 -> agg 1"` names: that one and, unless `one_way` is set,
 /// the one back.
-pub(crate) fn named_links(table: &mut Reader<'_>, topology: &Topology) -> Checked<Vec<u32>> {
+fn named_links(table: &mut Reader<'_>, topology: &Topology) -> Checked<Vec<u32>> {
     let mut named = Named::default();
     table.all_keys(NAMED, &mut named)?;
     let Named { link: text, one_way } = named;

@@ -55,16 +55,22 @@ impl FromStr for Trace {
     }
 }
 
-/// All that any of them traces; packets at places only, if there are some.
+/// All that any of them traces; packets at places only, if there are some and none is of all.
 impl FromIterator<Self> for Trace {
     fn from_iter<T: IntoIterator<Item = Self>>(traces: T) -> Self {
-        traces.into_iter().fold(Self::default(), |mut all, one| {
+        let mut everywhere = false;
+        let mut all = traces.into_iter().fold(Self::default(), |mut all, one| {
+            everywhere |= one.packets && one.at.is_empty();
             all.packets |= one.packets;
             all.queues |= one.queues;
             all.at.extend(one.at);
             all.flows.extend(one.flows);
             all
-        })
+        });
+        if everywhere {
+            all.at.clear();
+        }
+        all
     }
 }
 
@@ -293,4 +299,20 @@ impl Observer for Tracer {
 fn own_protocol(protocols: &[(u8, u8)], pkt: &Packet) -> u8 {
     let of = protocols.iter().find(|(on_wire, _)| *on_wire == pkt.proto);
     of.map_or(pkt.proto, |(_, own)| *own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_of_all_are_not_fewer_for_a_place_beside_them() {
+        let all = |texts: &[&str]| texts.iter().map(|t| t.parse::<Trace>().unwrap()).collect();
+        let chosen: Trace = all(&["packets@host:0", "packets@host:1"]);
+        assert_eq!(chosen.at, ["host:0", "host:1"]);
+        for order in [["packets", "packets@host:0"], ["packets@host:0", "packets"]] {
+            let everything: Trace = all(&order);
+            assert!(everything.packets && everything.at.is_empty());
+        }
+    }
 }

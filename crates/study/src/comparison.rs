@@ -20,7 +20,7 @@ use crate::reproduce::{AllRan, Outcome, Ran};
 use crate::run::{Edit, Run, option, second};
 use crate::seeds::Seeds;
 use crate::study::Study;
-use crate::{Checked, runs, variant};
+use crate::{Checked, edits, runs, variant};
 
 /// What is compared, unless metrics are named. Those that no run has are left out.
 const USUAL: [&str; 7] = [
@@ -71,6 +71,8 @@ impl Comparison {
     /// A file cannot be read, there is only one scenario, or a metric or baseline is unknown.
     pub fn load(what: &What<'_>) -> Result<Self, Diagnostic> {
         let What { files, edits, seeds, metrics, baseline } = what;
+        let options: Vec<Edit> = edits.iter().map(|edit| option(edit)).collect();
+        edits::check(&edits::COMPARISON, &[], &options)?;
         let mut subjects = subjects(files)?;
         if let Some(baseline) = baseline {
             let labels: Vec<&str> = subjects.iter().map(|subject| &*subject.label).collect();
@@ -89,9 +91,8 @@ impl Comparison {
             let text = file.display().to_string();
             let span = 0..text.len();
             let source = Arc::new(Source { name: "the command line".to_owned(), text });
-            let options: Vec<Edit> = edits.iter().map(|edit| option(edit)).collect();
             let (at, seeds) = (At { source, span }, seeds.list().to_vec());
-            Run::plain(label, &file, at, seeds, options).with_variant(variant)
+            Run::plain(label, &file, at, seeds, options.clone()).with_variant(variant)
         };
         let runs = subjects.into_iter().map(named).collect();
         let figure = figure(runs);
@@ -149,7 +150,8 @@ impl Comparison {
         let table = Table { judge, ran, runs: &self.study.figures[0].runs };
         let mut measured: Vec<Measured<'_>> =
             self.metrics.iter().map(|metric| table.measured(metric)).collect();
-        measured.retain(|of| !self.is_usual || of.says_something());
+        let seeds = table.runs[0].seeds.len();
+        measured.retain(|of| !self.is_usual || of.says_something(seeds));
         let sentences = u32::try_from(measured.len() * (table.runs.len() - 1)).unwrap_or(u32::MAX);
         let labels: Vec<String> = table.runs.iter().map(|run| run.id.clone()).collect();
         Ok(ComparisonResults {
@@ -157,11 +159,8 @@ impl Comparison {
             engine: ENGINE_VERSION,
             command,
             repeat: table.commands(),
-            seeds: u32::try_from(table.runs[0].seeds.len()).unwrap_or(u32::MAX),
-            metrics: measured
-                .iter()
-                .map(|of| of.compared(sentences, table.runs[0].seeds.len()))
-                .collect(),
+            seeds: u32::try_from(seeds).unwrap_or(u32::MAX),
+            metrics: measured.iter().map(|of| of.compared(sentences, seeds)).collect(),
             sentences,
             by_size: table.by_size(),
             settings: settings(table.runs)?,
@@ -255,9 +254,13 @@ struct Measured<'m> {
 }
 
 impl Measured<'_> {
-    /// Whether any run has a value that is not 0.
-    fn says_something(&self) -> bool {
-        self.values.iter().flat_map(BTreeMap::values).any(|value| *value != 0.0)
+    /// Whether any run has a value that is not 0, and a pair of runs as many in common as a
+    /// difference takes, of so many seeds.
+    fn says_something(&self, seeds: usize) -> bool {
+        let first = &self.values[0];
+        let pairs = self.values.iter().skip(1).map(|other| differences(first, other).len());
+        pairs.max().unwrap_or_default() >= seeds.min(2)
+            && self.values.iter().flat_map(BTreeMap::values).any(|value| *value != 0.0)
     }
 
     /// A difference for each run but the first, of `sentences` in all.

@@ -9,6 +9,8 @@ pub(crate) struct Varying {
     noun: &'static str,
     /// Its table in the scenario.
     table: &'static str,
+    /// Where its seeds come from.
+    seeds: &'static str,
     /// What takes the place of editing that table.
     options: &'static str,
 }
@@ -16,24 +18,33 @@ pub(crate) struct Varying {
 pub(crate) const SWEEP: Varying = Varying {
     noun: "sweep",
     table: "sweep",
+    seeds: "`seeds` of `[sweep]`, or `--seeds 1-30`",
     options: "`--seeds` and `--until` are options; else change the file",
 };
 
 pub(crate) const TUNE: Varying = Varying {
     noun: "search",
     table: "tune",
+    seeds: "`seeds` of `[tune]`, or `--seeds 1-30`",
     options: "`--seeds` and `--budget` are options; else change the file",
+};
+
+pub(crate) const COMPARISON: Varying = Varying {
+    noun: "comparison",
+    table: "variant",
+    seeds: "`--seeds 1-30`",
+    options: "change the file, or name another",
 };
 
 /// That `varying` decides on seeds and axes, and nothing else sets them: its own edits `sets`, with
 /// names of axes in them, come first, and those on the command line after.
 pub(crate) fn check(varying: &Varying, sets: &[Edit], edits: &[Edit]) -> Checked<()> {
-    let Varying { noun, table, options } = varying;
+    let Varying { noun, table, seeds, options } = varying;
     for (edit, at) in sets.iter().chain(edits) {
         let key = key_of(edit);
         if key == "seed" {
             let error = at.error(format!("a {noun} has its own seeds"), "without effect");
-            return Err(error.hint(format!("`seeds` of `[{table}]`, or `--seeds 1-30`")));
+            return Err(error.hint(*seeds));
         }
         if within(key, table) {
             let error = at.error(format!("the {noun} itself is not edited"), "without effect");

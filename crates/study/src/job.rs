@@ -194,12 +194,12 @@ impl<'p> Jobs<'p> {
         versions
     }
 
-    /// Run the job of this number with `threads` threads, unless that was done. Where another
-    /// process is running it, that is waited for.
+    /// Run the job of this number with `threads` threads, unless that was done, and say in which
+    /// directory. Where another process is running it, that is waited for.
     ///
     /// # Errors
     /// There is no such job, it fails, or its directory cannot be written.
-    pub fn run(&self, number: usize, threads: u32, step: &dyn Fn(f64)) -> Result<(), Error> {
+    pub fn run(&self, number: usize, threads: u32, step: &dyn Fn(f64)) -> Result<PathBuf, Error> {
         let Some(job) = self.plan.job(number) else {
             let error = format!("there is no job {number}");
             let hint = format!("they are numbered from 0 to {}", self.count() - 1);
@@ -212,7 +212,7 @@ impl<'p> Jobs<'p> {
                 std::thread::sleep(PAUSE);
             }
             if self.finished_in(&dir).is_some() {
-                return Ok(());
+                return Ok(dir);
             }
             match OutputDir::create(&dir) {
                 Ok(out) => break out,
@@ -234,7 +234,8 @@ impl<'p> Jobs<'p> {
             results.summary.write(&out)
         };
         write().map_err(|e| unwritable(&e))?;
-        out.commit().map_err(|e| unwritable(&e))
+        out.commit().map_err(|e| unwritable(&e))?;
+        Ok(dir)
     }
 }
 

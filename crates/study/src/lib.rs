@@ -47,6 +47,7 @@ pub use seeds::Seeds;
 pub use study::{Study, list};
 pub use sweep::{Sweep, share};
 pub use tune::{Instead, Tune};
+pub use variant::check_variants;
 
 /// What has been read and is right, or what is wrong with it.
 type Checked<T> = Result<T, scenario::Diagnostic>;

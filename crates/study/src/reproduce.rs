@@ -17,6 +17,7 @@ use crate::phases;
 use crate::plan::{Job, Place, Plan};
 use crate::rounds::{FEWEST_BEFORE_STOP, FEWEST_SEEDS, more_seeds};
 use crate::run::Point;
+use crate::runs;
 use crate::tune::{Stage, Tune};
 
 /// How to run a plan.
@@ -161,6 +162,7 @@ impl Outcome<'_> {
     /// Every row, judged. `command` repeats it all.
     #[must_use]
     pub fn results(self, command: String) -> StudyResults {
+        let warnings = self.warnings();
         let Self { plan, ran, on_phases } = self;
         let study = plan.study;
         // A figure of which nothing is published was not run.
@@ -182,8 +184,21 @@ impl Outcome<'_> {
             command,
             engine: ENGINE_VERSION,
             on_phases,
+            warnings,
             figures,
         }
+    }
+
+    /// What the jobs' summaries warn of, each once, with at how many points.
+    fn warnings(&self) -> Vec<String> {
+        let mut of_points: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (figure, ran) in self.plan.study.figures.iter().zip(&self.ran) {
+            for ((run, point, _), ran) in ran {
+                let of_point = of_points.entry(figure.runs[*run].show(point)).or_default();
+                of_point.extend(ran.warnings.iter().cloned());
+            }
+        }
+        runs::warnings_of_points(&of_points)
     }
 }
 

@@ -71,13 +71,35 @@ fn metrics_of(ran: &AllRan, formulas: &[Arc<Formula>]) -> Vec<String> {
     names.iter().filter(is_wanted).map(|name| (*name).clone()).collect()
 }
 
+/// What warnings that differ in numbers have in common.
+fn kind(warning: &str) -> String {
+    warning.replace(|c: char| c.is_ascii_digit() || c == '.', "")
+}
+
+/// The warnings of points, by what these are called, each once, with at how many points it is.
+/// Warnings that differ in numbers are one.
+pub(crate) fn warnings_of_points(of_points: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let mut kinds: BTreeMap<String, (String, BTreeSet<&String>)> = BTreeMap::new();
+    for (point, warnings) in of_points {
+        for warning in warnings {
+            let example = || (format!("{point}: {warning}"), BTreeSet::new());
+            kinds.entry(kind(warning)).or_insert_with(example).1.insert(point);
+        }
+    }
+    let all = of_points.len();
+    let shown = |(example, points): (String, BTreeSet<&String>)| match points.len() {
+        1 => example,
+        n => format!("{n} of {all} points, for example {example}"),
+    };
+    kinds.into_values().map(shown).collect()
+}
+
 /// The warnings of the seeds of what is called `label`, each once, with how many seeds it is of.
 /// Warnings that differ in numbers are one.
 pub(crate) fn warnings(label: &str, of_seeds: &[Vec<String>]) -> Vec<String> {
     let mut kinds: BTreeMap<String, (&str, usize)> = BTreeMap::new();
     for warning in of_seeds.iter().flatten() {
-        let kind = warning.replace(|c: char| c.is_ascii_digit() || c == '.', "");
-        kinds.entry(kind).or_insert((warning, 0)).1 += 1;
+        kinds.entry(kind(warning)).or_insert((warning, 0)).1 += 1;
     }
     let all = of_seeds.len();
     let shown = |(warning, n)| match n {

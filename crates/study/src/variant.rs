@@ -5,6 +5,22 @@ use std::path::Path;
 use scenario::{Diagnostic, Scenario, Variant};
 
 use crate::Checked;
+use crate::run::{Edit, Point, Run, given, option};
+
+/// That each variant of the scenario `file`, with the `edits` of the command line, is a scenario.
+///
+/// # Errors
+/// The first thing that is wrong, where it stands in the variant.
+pub fn check_variants(file: &Path, edits: &[String]) -> Result<(), Diagnostic> {
+    let (_, variants) = Scenario::name_and_variants(file)?;
+    let edits: Vec<Edit> = edits.iter().map(|edit| option(edit)).collect();
+    for variant in variants {
+        let at = given("the command line", &file.display().to_string());
+        let run = Run::plain(variant.name().to_owned(), file, at, Vec::new(), edits.clone());
+        run.with_variant(Some(variant)).scenario(&Point::new(), false, (1, None))?;
+    }
+    Ok(())
+}
 
 /// Warnings about the variants in the scenario `file`. `edits` are those of the command line.
 pub(crate) fn without_effect(file: &Path, edits: &[String]) -> Checked<Vec<Diagnostic>> {

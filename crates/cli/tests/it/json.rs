@@ -175,6 +175,21 @@ fn what_writes_files_says_where() {
 }
 
 #[test]
+fn what_cannot_be_printed_is_a_failure() {
+    let dir = small();
+    for command in ["run", "sweep"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_trimline"));
+        let args = [command, "x.toml", "--json", "--out", command];
+        let ran = program.current_dir(dir.path()).args(args).stdout(full).output().unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(said.contains("complete all the same"), "{said}");
+        assert!(dir.path().join(command).join("report.html").exists());
+    }
+}
+
+#[test]
 fn jobs_that_run_elsewhere_are_documents() {
     let dir = small();
     let json = |args: &[&str]| json(dir.path(), args);
@@ -183,6 +198,8 @@ fn jobs_that_run_elsewhere_are_documents() {
     assert_eq!(array["script"], "out/sweep/x/slurm/array.sh");
     let ran = json(&["sweep", "x.toml", "--job", "0,2"]);
     assert_eq!((&ran[1]["number"], &ran[1]["error"]), (&2.into(), &Value::Null));
-    assert!(dir.path().join(ran[0]["directory"].as_str().unwrap()).is_dir());
+    let listed = json(&["sweep", "x.toml", "--list-jobs"]);
+    assert_eq!(ran[0]["directory"], listed[0]["directory"]);
+    assert!(dir.path().join(ran[0]["directory"].as_str().unwrap()).join("summary.json").exists());
     assert_eq!(json(&["sweep", "x.toml", "--emit", "slurm"])["jobs"], 2, "what is left");
 }

@@ -274,3 +274,23 @@ fn nobody_who_reads_stderr_any_more_stops_nothing() {
         assert_eq!(status.code(), Some(0), "{command}");
     }
 }
+
+#[test]
+fn the_manifest_of_another_engine_is_warned_of() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.toml"), GIVEN_UP).unwrap();
+    let run = |args: &[&str]| {
+        let mut program = Command::cargo_bin("trimline").unwrap();
+        program.current_dir(dir.path()).args(args).output().unwrap()
+    };
+    run(&["run", "x.toml", "--out", "o"]);
+    let again = ["run", "o/manifest.json", "--out", "again"];
+    let said = |output: std::process::Output| String::from_utf8(output.stderr).unwrap();
+    assert!(!said(run(&again)).contains("is of engine"));
+    let file = dir.path().join("o/manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    manifest["versions"]["engine"] = 2.into();
+    fs::write(&file, manifest.to_string()).unwrap();
+    let warned = said(run(&again));
+    assert!(warned.contains("o/manifest.json is of engine 2, this is"), "{warned}");
+}

@@ -155,3 +155,93 @@ fn choices_without_effect_are_named() {
     let (_, warned) = said("", &["--collect"]);
     assert!(!warned.contains("cancelled") && !warned.contains("no effect"), "{warned}");
 }
+
+/// A sweep of a few small runs, with other lines of its table `[sweep]`.
+fn small(dir: &Path, table: &str) {
+    let few = SWEEP.replace("[1, 10, 40, 120]", "[1]").replace("iw = [1, 23]", "iw = [1]");
+    let at = few.find("[sweep]").unwrap() + "[sweep]\n".len();
+    let text = format!("{}{table}{}", &few[..at], &few[at..]);
+    std::fs::write(dir.join("x.toml"), text).unwrap();
+}
+
+const SMALL: [&str; 4] = ["--set", "topology.k=4", "--set", "traffic.size=9KB"];
+
+#[test]
+fn what_runs_warn_of_is_said_and_on_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path(), "");
+    let output = trimline(dir.path(), &[&["sweep", "x.toml"], &SMALL[..]].concat());
+    let said = text(&output.stderr);
+    assert!(said.contains("iw=1, n=1: only 1 measured messages"), "{said}");
+    let page = std::fs::read_to_string(dir.path().join("out/sweep/x/report.html")).unwrap();
+    assert!(page.contains("Before you trust these numbers"), "{said}");
+}
+
+#[test]
+fn a_stop_rule_that_runs_out_of_seeds_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path(), "until = \"0.0001%\"\n");
+    let args = ["sweep", "x.toml", "--set", "host.send_jitter=1us"];
+    let output = trimline(dir.path(), &[&args, &SMALL[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("have intervals of more than ± 0.0001 %"), "{said}");
+}
+
+#[test]
+fn results_of_another_kind_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path(), "");
+    let few = ["--set", "traffic.senders=2", "--out", "o"];
+    let run = |args: &[&str]| {
+        let own: &[&str] = if args[0] == "run" { &few } else { &few[2..] };
+        trimline(dir.path(), &[args, &SMALL[..], own].concat())
+    };
+    assert_eq!(run(&["sweep", "x.toml"]).status.code(), Some(0));
+    let refused = run(&["run", "x.toml"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("it has the results of a sweep or a study"), "{said}");
+    assert!(dir.path().join("o/runs.parquet").exists());
+    assert_eq!(run(&["sweep", "x.toml"]).status.code(), Some(0), "the same kind goes on");
+}
+
+#[test]
+fn a_scenario_without_a_seed_lacks_a_seed() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path(), "");
+    let file = dir.path().join("x.toml");
+    let seedless = std::fs::read_to_string(&file).unwrap().replace("\nseed = 1\n", "\n");
+    std::fs::write(&file, seedless).unwrap();
+    for command in ["run", "check"] {
+        let said = text(&trimline(dir.path(), &[command, "x.toml"]).stderr);
+        assert!(said.contains("`seed` is missing"), "{said}");
+    }
+}
+
+#[test]
+fn check_reads_the_sweep_and_the_variants() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path(), "axis = 3\n");
+    let said = text(&trimline(dir.path(), &["check", "x.toml"]).stderr);
+    assert!(said.contains("unknown key `axis`"), "{said}");
+    small(dir.path(), "");
+    let file = dir.path().join("x.toml");
+    let variant = "\n[[variant]]\nname = \"w\"\nset = { \"transport.initial_windo\" = 3 }\n";
+    std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + variant).unwrap();
+    let said = text(&trimline(dir.path(), &["check", "x.toml"]).stderr);
+    assert!(said.contains("x.toml") && said.contains("initial_windo"), "{said}");
+}
+
+#[test]
+fn a_file_that_no_command_can_name_is_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempfile::tempdir().unwrap();
+    let name = OsStr::from_bytes(b"s\xe9.toml");
+    std::fs::write(dir.path().join(name), SWEEP).unwrap();
+    let mut program = Command::cargo_bin("trimline").unwrap();
+    let output = program.current_dir(dir.path()).arg("sweep").arg(name).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("is not UTF-8"), "{output:?}");
+}

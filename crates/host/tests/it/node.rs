@@ -161,16 +161,16 @@ fn senders_wait_while_much_is_under_way_and_what_is_cancelled_makes_room() {
     }
     let short = Duration::from_millis(50);
     assert_eq!(first.wait_timeout(short), Err(NodeError::TimedOut(short)));
-    assert!(!filler.is_finished(), "it waits");
+    let waiting = sent.load(Ordering::Relaxed);
+    assert_eq!(second.wait_timeout(short), Err(NodeError::TimedOut(short)));
+    assert_eq!(sent.load(Ordering::Relaxed), waiting, "it waits");
+    assert!(waiting <= 2 * 64, "{waiting} beside what is under way");
     for delivery in [first, second] {
         delivery.cancel();
         assert_eq!(delivery.wait_timeout(LIMIT), Err(NodeError::Failed(FailReason::Cancelled)));
     }
     a.shutdown(Duration::ZERO).unwrap();
     filler.join().unwrap();
-    // It is emptied when something in it is looked for: at most once for each that is cancelled.
-    let sent = sent.load(Ordering::Relaxed);
-    assert!(sent <= 4 * 64, "{sent}");
     assert_eq!(a.send(B, vec![]).err(), Some(NodeError::Stopped));
 }
 

@@ -193,6 +193,35 @@ fn plots_answer_to_keys_and_boxes() {
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
 }
 
+/// The library's own ticks never end from 0.095 on, and there are none from 121 on.
+#[test]
+fn logarithmic_axes_have_round_numbers() {
+    let Some(mut browser) = Browser::open() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let runs = fixture::twenty(dir.path(), 1_000);
+    let page = write(dir.path(), "page", &render_comparison(&runs).unwrap());
+    browser.show(&page, &ON_A_DESK);
+    for box_of in ["tail, logarithmic", "logarithmic x"] {
+        let click = format!(
+            "[...document.querySelectorAll('label')].find(l => l.textContent.includes('{box_of}'))
+                 ?.querySelector('input').click()"
+        );
+        browser.eval(&click);
+        browser.settle();
+    }
+    let uplot = "document.querySelectorAll('.canvas .u-over').length";
+    assert_eq!(browser.eval(uplot), 2, "both plots are still there");
+    let splits = |low: f64, high: f64| format!("window.trimline.roundValues({low}, {high})");
+    for (low, high, expected) in [
+        (0.095, 1.05, serde_json::json!([0.1, 0.2, 0.5, 1])),
+        (121.0, 13_800.0, serde_json::json!([200, 500, 1000, 2000, 5000, 10_000])),
+        (0.0009, 2.0, serde_json::json!([0.001, 0.01, 0.1, 1])),
+    ] {
+        assert_eq!(browser.eval(&splits(low, high)), expected, "{low} to {high}");
+    }
+    assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
+}
+
 #[test]
 fn without_a_script_there_are_pictures() {
     let Some(mut browser) = Browser::open() else { return };

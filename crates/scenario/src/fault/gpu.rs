@@ -4,11 +4,11 @@ use ai::{Rank, Slowdown};
 use fabric::Topology;
 use units::{HostId, Time};
 
-use super::{FAULT, SWITCH, Written};
+use super::{FAULT, Written};
 use crate::diagnostic::Checked;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
-use crate::topology::NAMED;
+use crate::topology::{NAMED, OF_SWITCH};
 use crate::traffic::Traffic;
 
 /// The largest factor, as that of stragglers.
@@ -78,7 +78,7 @@ fn one(table: &mut Reader<'_>, topology: &Topology) -> Checked<Slow> {
     let (mut written, mut target) = (Written::default(), Target::default());
     table.all_keys(FAULT, &mut written)?;
     table.without(NAMED, "a fault of a link");
-    table.without(SWITCH, "a fault of a switch");
+    table.without(OF_SWITCH, "a fault of a switch");
     table.all_keys(UNTIL, &mut written)?;
     table.one_of(&["rank", "host"], "add `rank = 0`, or `host = 0`: all ranks there")?;
     table.all_keys(GPU, &mut target)?;

@@ -9,7 +9,7 @@ use super::longest;
 use crate::diagnostic::Checked;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
-use crate::topology::{NAMED, Named, named_links};
+use crate::topology::{NAMED, Named, OF_SWITCH, links_meant};
 use crate::transport::{Transport, Transports};
 
 /// Read all `[[queue.link]]`. `queues_at` has the queues of the ports that already differ, by the
@@ -25,17 +25,18 @@ pub(crate) fn read(
     let mut scaled = BTreeSet::new();
     for table in tables {
         let mut share = 1.0;
-        let links = named_links(table, topology)?;
+        let named = if table.has("switch") { "switch" } else { "link" };
+        let (_, links) = links_meant(table, topology)?;
         table.all_keys(OF_LINK, &mut share)?;
         for link in links {
             let name = &topology.links()[link as usize];
             if let Node::Host(_) = name.from {
                 let message = format!("{name} begins at a host, which has no [queue]");
-                let error = table.error("link", message, "no port of a switch");
+                let error = table.error(named, message, "no port of a switch");
                 return Err(error.hint("`one_way = true`, from the switch to the host"));
             }
             if !scaled.insert(link) {
-                let error = table.error("link", format!("{name} has two tables"), "again");
+                let error = table.error(named, format!("{name} has two tables"), "again");
                 return Err(error.hint("one table for each link"));
             }
             let Some(own) = queues_at.get(&link).unwrap_or(queue).spec().scaled(share) else {
@@ -67,6 +68,7 @@ keys! { OF_LINK: f64 {
 pub(crate) fn keys() -> Vec<Section> {
     vec![
         section("topology.link.which", NAMED, &[], Some(&Named::default())),
+        section("fault.switch", OF_SWITCH, &[], None),
         section("queue.link", OF_LINK, &[], None),
     ]
 }
@@ -118,6 +120,16 @@ mod tests {
             let marks = spec.marks.unwrap();
             assert_eq!((marks.min, marks.max), (1000, 4000));
         }
+    }
+
+    #[test]
+    fn a_switch_stands_for_all_of_its_links() {
+        let switch = "[[queue.link]]\nswitch = \"agg 1\"\nshare = 0.25\n";
+        let differ = differ(&format!("{NDP}{switch}"));
+        let short = differ.iter().filter(|(_, spec)| spec.data_capacity == Capacity::Bytes(5000));
+        let short: Vec<&str> = short.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(short.len(), 6, "both ways of three leaves: {short:?}");
+        assert!(short.iter().all(|name| name.contains("agg 1")), "{short:?}");
     }
 
     /// It flags headers as others to hosts do.

@@ -3,7 +3,7 @@
 use fabric::Routing;
 use transports::entropy::{Rule, VALUES_MAX};
 use transports::ndp::PathStrategy;
-use transports::uet::{self, Config, CreditRule, Network, Paths, WindowControl};
+use transports::uet::{self, Config, CreditRule, Network, Paths, Profile, WindowControl};
 
 use super::{
     Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
@@ -14,7 +14,8 @@ use crate::reader::Reader;
 use crate::routing::Mode;
 use crate::value::{Derived, Longest, Or, PART_MAX, Size16, Size32, choices};
 
-const PRESETS: &Presets<Config> = &[("htsim", Config::htsim), ("eqds", Config::eqds)];
+const PRESETS: &Presets<Config> =
+    &[("htsim", Config::htsim), ("ue-1.0", Config::ue_1_0), ("eqds", Config::eqds)];
 
 keys! { KEYS: Config {
     payload: Size16 [Size16(1)..=PART_MAX], "payload of a full packet".written();
@@ -25,6 +26,9 @@ keys! { KEYS: Config {
         "how a sender's window follows the network: `nscc` by delay, marks and trimmed packets, \
          `dctcp` and `smartt` as EQDS does, `constant` not at all; `none`: there is no window, and \
          `credit` has to be on";
+    profile: Profile,
+        "whose rules the window follows where they differ: `htsim` the public simulator's, `ue-1.0` \
+         those of the text (docs/specs/uet.md, section 4.7). With `control = \"nscc\"` only";
     credit: bool,
         "receivers give credit (RCCC), at 0.99 of their link's rate; a sender needs credit beside \
          its window";
@@ -90,6 +94,7 @@ choices!(WindowControl,
     "smartt" => WindowControl::Smartt,
     "constant" => WindowControl::Constant,
     "none" => WindowControl::None);
+choices!(Profile, "htsim" => Profile::Htsim, "ue-1.0" => Profile::Ue10);
 choices!(CreditRule, "rccc" => CreditRule::Rccc, "eqds" => CreditRule::Eqds);
 choices!(Rule,
     "oblivious" => Rule::Oblivious,

@@ -23,6 +23,16 @@ pub enum WindowControl {
     None,
 }
 
+/// Whose rules a window of NSCC follows where the public simulator and the text of UE 1.0 differ
+/// (specs/uet.md#4.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// The public simulator's.
+    Htsim,
+    /// Those of the text, at second hand.
+    Ue10,
+}
+
 /// How senders ask for credit and receivers give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreditRule {
@@ -53,6 +63,8 @@ pub struct Config {
     pub control_size: u16,
     /// How the window follows the network. U: NSCC.
     pub control: WindowControl,
+    /// Whose rules the window follows. U: its own.
+    pub profile: Profile,
     /// Whether receivers give credit (RCCC), beside the window or in its place. U: no.
     pub credit: bool,
     /// How it is asked for and given. U: RCCC.
@@ -127,6 +139,7 @@ impl Config {
             header: 64,
             control_size: 64,
             control: WindowControl::Nscc,
+            profile: Profile::Htsim,
             credit: false,
             credit_rule: CreditRule::Rccc,
             credit_turn: 16_384,
@@ -149,6 +162,12 @@ impl Config {
             time_wait: Dur::from_ms(11_000),
             rx_idle_timeout: Dur::from_ms(15_000),
         }
+    }
+
+    /// The text of UE 1.0 where the public simulator departs from it (specs/uet.md#4.7).
+    #[must_use]
+    pub fn ue_1_0(payload: u16) -> Self {
+        Self { profile: Profile::Ue10, ..Self::htsim(payload) }
     }
 
     /// EQDS as the public simulator has it (specs/uet.md#13), for ports that hold 35 packets at
@@ -207,6 +226,10 @@ impl Config {
         if self.sleek && self.control != WindowControl::Nscc {
             let what = "Ultra Ethernet: sleek counts packets of NSCC's window (control nscc)";
             return Err(ConfigError::new(["sleek", "control"], what));
+        }
+        if self.profile == Profile::Ue10 && self.control != WindowControl::Nscc {
+            let what = "Ultra Ethernet: profile ue-1.0 is of NSCC's window (control nscc)";
+            return Err(ConfigError::new(["profile", "control"], what));
         }
         let ratio = self.oversubscription.unwrap_or(1.0);
         if !(1.0..=OVERSUBSCRIPTION_MAX).contains(&ratio) {

@@ -137,7 +137,7 @@ impl Flow {
             pieces: Leaving::new(msg, packets),
             idle: None,
             network,
-            nscc: Nscc::new(cx.now, config.control, of, config.initial_window),
+            nscc: Nscc::new(cx.now, (config.control, config.profile), of, config.initial_window),
             credit: config.credit.then(|| Credit::new(config.credit_rule, most)),
             sleek: config.sleek.then(Sleek::default),
             entropy: Entropy::new(config.spray, config.entropies, draw),
@@ -311,8 +311,7 @@ impl Flow {
         self.outstanding += 1;
         self.order.push_back((at, seq));
         self.in_flight = self.in_flight.saturating_add(i64::from(size));
-        let window = self.nscc.window() as i64;
-        let full = self.in_flight.saturating_add(i64::from(size)) >= window;
+        let full = self.nscc.asks(self.in_flight, size, config.sack_threshold);
         let target = self.spend(cx, config, size, turns);
         let exhausted = full || self.credit.as_ref().is_some_and(Credit::is_used_up);
         let ack_request = repeated || seq + 1 == self.pieces.end() || exhausted;

@@ -43,7 +43,9 @@ use crate::config::ConfigError;
 use crate::incoming::describes;
 use crate::outbox::CONTROL_MAX;
 
-pub use config::{Config, CreditRule, EQDS_RTO_BASE, Network, Paths, RTO_BASE, WindowControl};
+pub use config::{
+    Config, CreditRule, EQDS_RTO_BASE, Network, Paths, Profile, RTO_BASE, WindowControl,
+};
 pub use nscc::Derived;
 
 use receiver::{Arrival, Receiver, Request};

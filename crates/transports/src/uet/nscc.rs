@@ -3,7 +3,7 @@
 
 use units::{Bytes, Dur, Time};
 
-use super::config::{Network, WindowControl};
+use super::config::{Network, Profile, WindowControl};
 use super::eqds::{self, Seen, Smartt};
 
 /// The network that the constants were found on.
@@ -92,6 +92,7 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) struct Nscc {
     control: WindowControl,
+    profile: Profile,
     derived: Derived,
     /// With the least round trip seen.
     network: Network,
@@ -126,7 +127,7 @@ pub(super) struct Nscc {
 impl Nscc {
     pub(super) fn new(
         now: Time,
-        control: WindowControl,
+        (control, profile): (WindowControl, Profile),
         (network, trimming, most): (Network, bool, u64),
         first: Option<Bytes>,
     ) -> Self {
@@ -138,6 +139,7 @@ impl Nscc {
         };
         Self {
             control,
+            profile,
             derived,
             network,
             network_rtt: network.rtt,
@@ -169,6 +171,18 @@ impl Nscc {
             _ => i64::from(size),
         };
         in_flight.saturating_add(size) <= self.window as i64
+    }
+
+    /// Whether a packet of `size` bytes asks for an acknowledgement, with which so many bytes are
+    /// in flight: no other may go. Receivers acknowledge by themselves after `threshold` bytes.
+    pub(super) fn asks(&self, in_flight: i64, size: u16, threshold: u32) -> bool {
+        let (window, mtu) = (self.window as i64, i64::from(self.network.mtu));
+        match self.profile {
+            Profile::Htsim => in_flight.saturating_add(i64::from(size)) >= window,
+            Profile::Ue10 => {
+                window.saturating_sub(in_flight) < mtu || window < i64::from(threshold)
+            }
+        }
     }
 
     /// Bytes that may be in flight.
@@ -209,6 +223,7 @@ impl Nscc {
                 self.average(delay, marked);
                 delay
             }
+            None if self.profile == Profile::Ue10 => return,
             None => self.average_delay,
         };
         match self.control {
@@ -250,6 +265,10 @@ impl Nscc {
         }
         self.bytes_ignored = self.bytes_ignored.saturating_add(size);
         self.average(self.network_rtt.0 as f64, true);
+        if spare && self.profile == Profile::Ue10 {
+            self.bound();
+            return;
+        }
         self.trigger = true;
         // Trimming says what a mark would.
         let answer = Answer { marked: true, ..answer };
@@ -282,6 +301,9 @@ impl Nscc {
         if self.control == WindowControl::Nscc {
             self.window = self.window.saturating_sub(size);
             self.bound();
+        }
+        if self.profile == Profile::Ue10 {
+            self.bytes_ignored = self.bytes_ignored.saturating_add(size);
         }
     }
 
@@ -346,9 +368,10 @@ impl Nscc {
     fn quick_adapt(&mut self, answer: Answer, delay: f64) -> bool {
         let Answer { now, in_flight, marked, .. } = answer;
         let mut done = false;
+        let at_end = self.profile == Profile::Ue10;
         if self.bytes_ignored < self.bytes_to_ignore && marked {
             done = true;
-        } else if self.period_end.is_none_or(|end| now > end) {
+        } else if self.period_end.is_none_or(|end| now > end || at_end && now == end) {
             let bad = self.trigger || delay > self.derived.qa_delay.0 as f64;
             if self.period_end.is_some() && bad && self.achieved < self.max_window >> QA_GATE {
                 self.window = self.achieved;
@@ -421,7 +444,12 @@ mod tests {
     }
 
     fn window(first: u64) -> Nscc {
-        Nscc::new(at(0), WindowControl::Nscc, (worked(), true, 262_926), Some(Bytes(first)))
+        by(Profile::Htsim, first)
+    }
+
+    fn by(profile: Profile, first: u64) -> Nscc {
+        let of = (WindowControl::Nscc, profile);
+        Nscc::new(at(0), of, (worked(), true, 262_926), Some(Bytes(first)))
     }
 
     fn answer(us: u64, newly: u64, marked: bool, delay: Dur) -> Answer {
@@ -493,11 +521,52 @@ mod tests {
         assert_eq!(nscc.window, 4_150 + 4_150);
     }
 
+    /// specs/uet.md#4.7, row by row: what each profile makes of the same answers.
+    #[test]
+    fn the_text_differs_where_the_table_says() {
+        let both = |act: &dyn Fn(&mut Nscc) -> u64| {
+            [Profile::Htsim, Profile::Ue10].map(|profile| act(&mut by(profile, 100_000)))
+        };
+        let unsure = |nscc: &mut Nscc| {
+            let answer = Answer { rtt: None, ..answer(10, 40_000, false, Dur::ZERO) };
+            nscc.on_ack(answer);
+            nscc.window
+        };
+        let [simulator, text] = both(&unsure);
+        assert!(simulator > 100_000 && text == 100_000, "without a sample: {simulator} {text}");
+        let last_hop = |nscc: &mut Nscc| {
+            nscc.on_nack(answer(10, 0, false, Dur::ZERO), 4_150, true);
+            u64::from(nscc.trigger)
+        };
+        assert_eq!(both(&last_hop), [1, 0], "where credit takes care of it");
+        let lost = |nscc: &mut Nscc| {
+            nscc.on_loss(4_150);
+            nscc.bytes_ignored
+        };
+        assert_eq!(both(&lost), [0, 4_150]);
+        let last_tick = |nscc: &mut Nscc| {
+            nscc.on_ack(answer(1, 4_150, true, Dur::from_us(20)));
+            nscc.trigger = true;
+            let end = nscc.period_end.unwrap();
+            nscc.on_ack(Answer { now: end, ..answer(0, 0, true, Dur::from_us(20)) });
+            nscc.window
+        };
+        assert_eq!(both(&last_tick)[1], 4_150, "what was achieved");
+        assert!(both(&last_tick)[0] > 90_000, "not yet");
+        let asks = |in_flight| both(&|nscc| u64::from(nscc.asks(in_flight, 4_150, 16_384)));
+        assert_eq!(asks(95_849), [0, 0], "another packet fits");
+        assert_eq!(asks(95_850), [1, 0], "another packet just fits");
+        assert_eq!(asks(95_851), [1, 1]);
+        let small = by(Profile::Ue10, 12_450);
+        assert!(small.asks(4_150, 4_150, 16_384), "the receiver would wait for more than fits");
+        assert!(!by(Profile::Htsim, 12_450).asks(4_150, 4_150, 16_384));
+    }
+
     #[test]
     fn a_constant_window_stays() {
         let mut nscc = Nscc::new(
             at(0),
-            WindowControl::Constant,
+            (WindowControl::Constant, Profile::Htsim),
             (worked(), true, 262_926),
             Some(Bytes(50_000)),
         );
@@ -513,13 +582,14 @@ mod tests {
         /// specs/uet.md#U1,U10: whatever is answered.
         #[test]
         fn u1_u10_the_window_keeps_its_bounds(
+            text in any::<bool>(),
             answers in proptest::collection::vec(
                 (0..40u64, 0..300_000u64, any::<bool>(), proptest::option::of(0..200u64), 0..4u8,
                  -10_000i64..400_000),
                 1..300,
             ),
         ) {
-            let mut nscc = window(262_926);
+            let mut nscc = by(if text { Profile::Ue10 } else { Profile::Htsim }, 262_926);
             let (mut now, mut base) = (0, worked().rtt);
             let mut last_cut: Option<Time> = None;
             for (after, newly, marked, rtt, what, in_flight) in answers {

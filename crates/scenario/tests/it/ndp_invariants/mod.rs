@@ -261,6 +261,10 @@ fn shortened(path: &Path) -> Option<Scenario> {
         if table.get("receiver").is_some() {
             edits.push(format!("traffic.{i}.receiver=3"));
         }
+        if table.get("source").is_some() {
+            edits.push(format!("traffic.{i}.source={}", 4 + i % 12));
+            edits.push(format!("traffic.{i}.destination=3"));
+        }
     }
     Some(load(path, &edits))
 }

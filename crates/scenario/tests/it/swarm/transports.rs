@@ -174,6 +174,11 @@ fn uet(dice: &mut Dice, payload: u16) -> String {
     let [dctcp, smartt] = ["\"dctcp\"", "\"smartt\""];
     let controls = ["\"nscc\"", constant, credit, both, sleek, dctcp, smartt];
     dice.maybe(&mut text, 75, "control", &controls);
+    let others = ["eqds", constant, credit, dctcp, smartt];
+    if !others.iter().any(|other| text.contains(other)) {
+        text = text.replace("htsim", dice.pick(&["htsim", "ue-1.0"]));
+        dice.maybe(&mut text, 30, "profile", &["\"htsim\"", "\"ue-1.0\""]);
+    }
     dice.maybe(&mut text, 30, "sack_threshold", &["\"1B\"", "\"4000B\""]);
     dice.maybe(&mut text, 20, "base_rtt", &["\"10us\"", "\"200us\""]);
     // With a timeout each few microseconds, ten seconds of silence take long.

@@ -93,6 +93,12 @@ fn hashed_and_single_paths_conform() {
 }
 
 #[test]
+fn the_rules_of_the_text_conform() {
+    conforms(Config::ue_1_0(1000));
+    conforms(Config { credit: true, ..Config::ue_1_0(1000) });
+}
+
+#[test]
 fn a_constant_window_conforms() {
     let control = WindowControl::Constant;
     conforms(Config { control, initial_window: Some(Bytes(20_000)), ..Config::htsim(1000) });
