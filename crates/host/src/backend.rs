@@ -96,6 +96,11 @@ pub(crate) trait Backend {
     /// Whether datagrams wait to be sent.
     fn is_loaded(&self) -> bool;
 
+    /// Whether datagrams that leave, or arrive, together share system calls.
+    fn joins(&self) -> bool {
+        true
+    }
+
     /// Whether as many wait as may.
     fn is_full(&mut self) -> bool;
 

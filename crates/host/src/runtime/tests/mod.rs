@@ -550,7 +550,7 @@ fn what_applications_signal_and_say_crosses_the_network_once() {
         }
     }
     assert_eq!(hosts[0].counters.signals_lost, 0);
-    assert!(hosts[0].outbox.is_silent());
+    assert!(hosts[0].outbox.is_empty());
     drop(hosts);
     let told = &apps[1].told;
     let signals: Vec<_> =
