@@ -185,9 +185,9 @@ impl Link {
         self.backend.is_loaded()
     }
 
-    /// Whether datagrams that leave, or arrive, together share system calls.
-    pub(crate) fn joins(&self) -> bool {
-        self.backend.joins()
+    /// Whether more is to be received before what answers it leaves.
+    pub(crate) fn gathers(&self) -> bool {
+        self.backend.gathers()
     }
 
     /// Whether as many wait as may: the port is busy.

@@ -34,10 +34,14 @@ impl Outbox {
     /// `id` goes to `dst` and says `said`.
     pub(crate) fn insert(&mut self, id: MsgId, dst: HostId, said: Said) {
         let to = self.to.entry(dst).or_default();
-        let place = to.ids.partition_point(|&other| other < id);
-        to.ids.insert(place, id);
+        if id < to.end {
+            let place = to.ids.partition_point(|&other| other < id);
+            to.ids.insert(place, id);
+        } else {
+            to.ids.push_back(id);
+            to.end = MsgId(id.0.saturating_add(1));
+        }
         to.open += 1;
-        to.end = to.end.max(MsgId(id.0.saturating_add(1)));
         self.open.insert(id, (dst, said));
     }
 

@@ -159,6 +159,9 @@ pub struct Host<'a> {
     busy_until: Time,
     /// Packets that may still be sent in this turn.
     budget: usize,
+    /// Packets that have been chosen, and what travels beside them; empty between turns but for
+    /// what the socket has no room for.
+    chosen: VecDeque<(Packet, Beside)>,
     /// Tokens of packets that have left, empty between looks.
     left: Vec<(u32, Left)>,
     /// The least room that the endpoint was told of since `on_room`.
@@ -229,6 +232,7 @@ impl<'a> Host<'a> {
             port: Port::Ready,
             busy_until: Time::ZERO,
             budget: 0,
+            chosen: VecDeque::new(),
             left: Vec::new(),
             receiving: false,
             wishes: Vec::new(),
@@ -376,7 +380,7 @@ impl<'a> Host<'a> {
                 Received::Ignored => {}
                 Received::Packet => self.on_received()?,
             }
-            if !self.link.joins() {
+            if !self.link.gathers() {
                 self.transmit()?;
             }
         }
@@ -691,13 +695,11 @@ impl Host<'_> {
         }
     }
 
-    /// Poll the port, and send, until it has nothing to send, the socket is full, or the turn's
+    /// Choose packets, and send them, until there are none, the socket is full, or the turn's
     /// budget is spent.
     fn transmit(&mut self) -> Result<(), Error> {
         loop {
-            while self.budget > 0 && self.may_choose() && !self.link.is_full() {
-                self.poll_port()?;
-            }
+            self.choose()?;
             if !self.link.is_loaded() || !self.link.flush(&mut self.counters)? {
                 return Ok(());
             }
@@ -721,13 +723,52 @@ impl Host<'_> {
         }
     }
 
+    /// Poll the port until it has nothing to send, the socket is full, or the turn's budget is
+    /// spent.
+    ///
+    /// The first packet with payload goes before the control packets that were chosen before it,
+    /// unless one of them is about its message: a response before the acknowledgement of its
+    /// request, which nobody waits for. They wait for one packet, as behind one that a link has
+    /// just begun with.
+    fn choose(&mut self) -> Result<(), Error> {
+        self.load_chosen()?;
+        let mut led = false;
+        while self.budget > 0 && self.may_choose() && !self.link.is_full() {
+            let Some((pkt, beside)) = self.poll_port()? else { continue };
+            let has_payload = pkt.carries_payload();
+            let about_it = |(earlier, _): &(Packet, Beside)| earlier.span.msg == pkt.span.msg;
+            if led || has_payload && !self.chosen.iter().any(about_it) {
+                self.link.load(&pkt, beside, self.content, &mut self.counters)?;
+            } else {
+                self.chosen.push_back((pkt, beside));
+            }
+            if has_payload && !led {
+                led = true;
+                self.load_chosen()?;
+            }
+        }
+        self.load_chosen()
+    }
+
+    /// Load what has been chosen, as much as the socket takes.
+    fn load_chosen(&mut self) -> Result<(), Error> {
+        while let Some((pkt, beside)) = self.chosen.front() {
+            if self.link.is_full() {
+                break;
+            }
+            self.link.load(pkt, *beside, self.content, &mut self.counters)?;
+            self.chosen.pop_front();
+        }
+        Ok(())
+    }
+
     /// Whether the endpoint may be asked for a packet now.
     fn may_choose(&self) -> bool {
         self.port == Port::Ready && (!self.config.paced || self.busy_until <= self.now)
     }
 
-    /// Ask the endpoint for one packet.
-    fn poll_port(&mut self) -> Result<(), Error> {
+    /// Ask the endpoint for one packet, and what travels beside it.
+    fn poll_port(&mut self) -> Result<Option<(Packet, Beside)>, Error> {
         let mut slot = Packet::EMPTY;
         let (tx, now) =
             self.with_cx(|endpoint, cx| (endpoint.poll_tx(cx, PORT, &mut slot), cx.now));
@@ -741,8 +782,7 @@ impl Host<'_> {
                     true => self.outbox.said(slot.span.msg),
                     false => (0, 0),
                 };
-                let beside = self.beside(&slot, said);
-                self.link.load(&slot, beside, self.content, &mut self.counters)?;
+                return Ok(Some((slot, self.beside(&slot, said))));
             }
             Tx::NotBefore(at) if at <= now => {
                 return Err(ContractViolation::NotLater { now, at }.into());
@@ -750,7 +790,7 @@ impl Host<'_> {
             Tx::NotBefore(at) => self.port = Port::NotBefore(at),
             Tx::Idle => self.port = Port::Idle,
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Tell the endpoint which packets have left, and when. The port is polled at the end of the

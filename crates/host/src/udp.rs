@@ -313,7 +313,7 @@ impl Backend for Udp {
         !self.trains.is_empty()
     }
 
-    fn joins(&self) -> bool {
+    fn gathers(&self) -> bool {
         self.most > 1
     }
 

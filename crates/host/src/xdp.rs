@@ -257,6 +257,10 @@ impl Backend for Frames {
         self.socket.is_loaded()
     }
 
+    fn gathers(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
     fn is_full(&mut self) -> bool {
         // A datagram may be sent twice.
         self.waiting >= BURST || !self.socket.has_room(2)
