@@ -513,7 +513,8 @@ impl<'a> Host<'a> {
 
     /// Sleep until the next deadline or datagram, unless there is work left.
     fn sleep(&mut self, more_to_receive: bool) -> Result<(), Error> {
-        let more_to_send = self.may_choose() && !self.link.is_loaded();
+        let chosen = self.may_choose() || !self.chosen.is_empty();
+        let more_to_send = chosen && !self.link.is_loaded();
         if more_to_receive || more_to_send || self.config.busy {
             return Ok(());
         }
