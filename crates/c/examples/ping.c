@@ -57,6 +57,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "PING_KEY has 32 letters\n");
         return 2;
     }
+    /* From how many ports packets leave. */
+    const char *ports = getenv("PING_PORTS");
     const char *addresses[] = {argv[2], argv[3]};
     trimline_config config = {
         .transport = "homa",
@@ -65,6 +67,7 @@ int main(int argc, char **argv) {
         .addresses = addresses,
         .hosts = 2,
         .key = (const uint8_t *)key,
+        .source_ports = ports ? (uint16_t)atoi(ports) : 1,
     };
     trimline_node *node = trimline_start(&config, error, sizeof error);
     if (!node) {

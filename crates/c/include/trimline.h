@@ -48,6 +48,10 @@ typedef struct trimline_config {
     int busy;
     /* 32 bytes that all hosts have and nobody else; NULL: no key. */
     const uint8_t *key;
+    /* From how many ports packets leave, its own and those behind it, the same number for all
+     * hosts: as many paths does the transport choose from, which switches tell apart by the port.
+     * 0 is 1. Hosts at one address are as many ports apart. */
+    uint16_t source_ports;
 } trimline_config;
 
 /* A node, or NULL and why in `error`, of `room` bytes (may be NULL with 0). */

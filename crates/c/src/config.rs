@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use endpoint::Endpoint;
-use host::{Config, Error, Key, Limits, Node, Socket, Xdp, XdpError, bind};
+use host::{Config, Error, Key, Limits, Node, Socket, Way, Xdp, XdpError, bind};
 use transports::{homa, ndp, tcp};
 use units::HostId;
 
@@ -17,6 +17,8 @@ pub(crate) struct Start<'a> {
     pub(crate) busy: bool,
     /// What all hosts share.
     pub(crate) key: Option<Key>,
+    /// At least one.
+    pub(crate) source_ports: u16,
 }
 
 /// Why there is no node.
@@ -55,14 +57,21 @@ impl Start<'_> {
         let endpoint = self.endpoint()?;
         let socket: Socket = match (self.xdp, at) {
             (false, at) => bind(at).map_err(|error| StartError::Bind(at, error))?.into(),
-            (true, SocketAddr::V4(at)) => Xdp::bind(at)?.into(),
+            (true, SocketAddr::V4(at)) => Xdp::bind_ports(at, self.source_ports)?.into(),
             (true, at) => return Err(StartError::Version(at)),
         };
         let others = (0..).map(HostId).zip(addresses).filter(|(host, _)| *host != self.me);
         let config = Config::loopback(self.me, others.collect(), 1);
         let keys =
             self.key.iter().flat_map(|key| config.peers.keys().map(|&host| (host, key.clone())));
-        let config = Config { busy: self.busy, keys: keys.collect(), ..config };
+        let way = Way { paths: self.source_ports.into(), hops: 1 };
+        let config = Config {
+            busy: self.busy,
+            keys: keys.collect(),
+            source_ports: self.source_ports,
+            ways: config.peers.keys().map(|&host| (host, way)).collect(),
+            ..config
+        };
         Ok(Node::start(config, socket, endpoint, Limits::default())?)
     }
 

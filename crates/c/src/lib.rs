@@ -56,6 +56,7 @@ pub struct Config {
     xdp: c_int,
     busy: c_int,
     key: *const [u8; 32],
+    source_ports: u16,
 }
 
 /// The text at `text`, which is the caller's and ends with a zero byte.
@@ -83,6 +84,7 @@ impl Config {
             xdp: self.xdp != 0,
             busy: self.busy != 0,
             key: unsafe { self.key.as_ref() }.map(|&bytes| Key::new(bytes)),
+            source_ports: self.source_ports.max(1),
         })
     }
 }

@@ -96,6 +96,10 @@ pub(crate) trait Backend {
     /// Whether datagrams wait to be sent.
     fn is_loaded(&self) -> bool;
 
+    /// Whether more is to be received before what answers it leaves: it is at hand, or answers
+    /// join in trains.
+    fn gathers(&self) -> bool;
+
     /// Whether as many wait as may.
     fn is_full(&mut self) -> bool;
 

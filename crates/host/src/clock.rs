@@ -20,8 +20,9 @@ impl Clock {
     }
 
     pub(crate) fn at(self, instant: Instant) -> Time {
-        let ps = instant.saturating_duration_since(self.0).as_nanos().saturating_mul(1_000);
-        Time(u64::try_from(ps).unwrap_or(u64::MAX))
+        let since = instant.saturating_duration_since(self.0);
+        let seconds = since.as_secs().saturating_mul(1_000_000_000_000);
+        Time(seconds.saturating_add(u64::from(since.subsec_nanos()) * 1_000))
     }
 
     /// By the system's clock: as long ago as that says. Who sets it meanwhile is not noticed.

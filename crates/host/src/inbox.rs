@@ -115,10 +115,14 @@ impl Inbox {
         if key.id.0 == u64::MAX || end > self.max_message {
             return false;
         }
-        let none = Assembly::default();
-        let growth = self.open.get(&key).unwrap_or(&none).growth(offset, end);
-        let is_oldest = self.order.first_key_value().is_none_or(|(_, &oldest)| oldest == key);
-        is_oldest || growth == 0 || self.buffered.saturating_add(growth) <= self.max_buffered
+        if self.order.first_key_value().is_none_or(|(_, &oldest)| oldest == key) {
+            return true;
+        }
+        let growth = match self.open.get(&key) {
+            Some(assembly) => assembly.growth(offset, end),
+            None => Assembly::default().growth(offset, end),
+        };
+        growth == 0 || self.buffered.saturating_add(growth) <= self.max_buffered
     }
 
     /// Copy `payload` to `offset` of `key`, which must have been admitted, and says `said`.

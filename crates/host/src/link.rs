@@ -70,9 +70,8 @@ pub(crate) enum Received {
     Nothing,
     /// A datagram that was counted and ignored.
     Ignored,
-    /// A packet, and what the shim says beside it. Its payload is in [`Link::payload`] until the
-    /// next look.
-    Packet(Packet, Beside),
+    /// A packet: [`Link::packet`]. Its payload is in [`Link::payload`] until the next look.
+    Packet,
 }
 
 /// What an application says with a message: its tag and its token.
@@ -101,7 +100,10 @@ pub(crate) struct Link {
     pub(crate) faults: Faults,
     /// Tokens of what was lost on purpose or for lack of room.
     lost: Vec<(u32, Left)>,
-    /// Where in its datagram the payload of the packet received last is.
+    /// The packet received last, what its shim says beside it, and where in its datagram its
+    /// payload is.
+    packet: Packet,
+    beside: Beside,
     payload: Range<usize>,
 }
 
@@ -167,6 +169,8 @@ impl Link {
             ports,
             faults: Box::new(|_| Fate::Pass),
             lost: Vec::new(),
+            packet: Packet::EMPTY,
+            beside: Beside::default(),
             payload: 0..0,
         })
     }
@@ -179,6 +183,11 @@ impl Link {
     /// Whether datagrams wait to be sent.
     pub(crate) fn is_loaded(&self) -> bool {
         self.backend.is_loaded()
+    }
+
+    /// Whether more is to be received before what answers it leaves.
+    pub(crate) fn gathers(&self) -> bool {
+        self.backend.gathers()
     }
 
     /// Whether as many wait as may: the port is busy.
@@ -272,7 +281,8 @@ impl Link {
         };
         counters.received += 1;
         let datagram = self.backend.datagram();
-        let (decoded, mut pkt, beside) = match decode(datagram) {
+        let pkt = &mut self.packet;
+        let decoded = match decode(datagram, pkt, &mut self.beside) {
             Ok(decoded) => decoded,
             Err(ShimError::HeaderDamaged | ShimError::PayloadDamaged) => {
                 counters.damaged += 1;
@@ -296,7 +306,7 @@ impl Link {
         }
         // What comes back is by this host, with the key of whom it was for.
         let peer = self.peers.get(&pkt.src);
-        let Some(peer) = peer.filter(|peer| peer.sends_from(from, &pkt, self.ports)) else {
+        let Some(peer) = peer.filter(|peer| peer.sends_from(from, pkt, self.ports)) else {
             counters.unknown_peer += 1;
             return Ok(Received::Ignored);
         };
@@ -308,7 +318,17 @@ impl Link {
             pkt.flags.set(Flags::CE);
         }
         self.payload = datagram.len() - decoded.payload().len()..datagram.len();
-        Ok(Received::Packet(pkt, beside))
+        Ok(Received::Packet)
+    }
+
+    /// The packet received last.
+    pub(crate) fn packet(&self) -> &Packet {
+        &self.packet
+    }
+
+    /// What is said beside it.
+    pub(crate) fn beside(&self) -> Beside {
+        self.beside
     }
 
     /// The payload of the packet received last.
@@ -356,17 +376,21 @@ fn shim(pkt: &Packet, beside: Beside) -> ShimRepr {
     ShimRepr { tag, token, oldest, src_life, dst_life, ..pkt.shim() }
 }
 
-/// `bytes` as a datagram, the packet in it, and what is said beside it. Its payload must be as long
-/// as the packet's flags let expect.
-fn decode(bytes: &[u8]) -> Result<(Datagram<'_>, Packet, Beside), ShimError> {
+/// `bytes` as a datagram, the packet in it, and what is said `beside` it. Its payload must be as
+/// long as the packet's flags let expect.
+fn decode<'a>(
+    bytes: &'a [u8],
+    pkt: &mut Packet,
+    beside: &mut Beside,
+) -> Result<Datagram<'a>, ShimError> {
     let datagram = Datagram::new_checked(bytes)?;
     let shim = ShimRepr::parse(&datagram);
-    let pkt = Packet::from_shim(&shim, datagram.header());
+    *pkt = Packet::from_shim(&shim, datagram.header());
     let ShimRepr { tag, token, oldest, src_life, dst_life, .. } = shim;
-    let beside = Beside { said: (tag, token), oldest, src_life, dst_life };
+    *beside = Beside { said: (tag, token), oldest, src_life, dst_life };
     let (have, need) = (datagram.payload().len(), pkt.payload_len() as usize);
     match have == need {
-        true => Ok((datagram, pkt, beside)),
+        true => Ok(datagram),
         false => Err(ShimError::Short { need, have }),
     }
 }
@@ -419,9 +443,9 @@ mod tests {
     /// Loopback delivers inside `send`, so that one look is enough.
     fn look(link: &mut Link, counters: &mut Counters) -> Option<Packet> {
         match link.receive(counters).unwrap() {
-            Received::Packet(pkt, beside) => {
-                assert_eq!(beside, BESIDE);
-                Some(pkt)
+            Received::Packet => {
+                assert_eq!(link.beside(), BESIDE);
+                Some(*link.packet())
             }
             _ => None,
         }

@@ -132,6 +132,10 @@ impl Backend for Wire {
         !self.loaded.is_empty()
     }
 
+    fn gathers(&self) -> bool {
+        !self.arrived.is_empty()
+    }
+
     fn is_full(&mut self) -> bool {
         self.bytes >= BURST
     }

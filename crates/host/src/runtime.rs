@@ -1,9 +1,10 @@
 //! [`Host`]: the loop that calls an endpoint and an application and does what they want done.
 //!
-//! One turn of the loop: receive, fire what is due, send, sleep until the next deadline or
+//! One turn of the loop: receive, send, fire what is due, send, sleep until the next deadline or
 //! datagram. Received first, an answer that came in time stops its timer, however late both are
-//! looked at. After every call of the endpoint its effects are applied and the port is polled, as
-//! [`Endpoint`] demands; then the application hears what happened and its wishes are served.
+//! looked at. What answers leaves before anything else is looked at. After every call of the
+//! endpoint its effects are applied, as [`Endpoint`] demands; then the application hears what
+//! happened and its wishes are served. The port is busy meanwhile: it is polled when packets leave.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -117,14 +118,6 @@ pub(crate) fn first_id(config: &Config) -> u64 {
     config.incarnation << INCARNATION_SHIFT
 }
 
-/// A packet that has arrived.
-#[derive(Clone, Copy)]
-struct Receiving {
-    pkt: Packet,
-    /// What its message says.
-    said: Said,
-}
-
 /// Whether the next of these effects that is about messages delivers `key`.
 fn delivers(effects: &[Effect], key: MsgKey) -> bool {
     let beside = |effect: &&Effect| matches!(effect, Effect::Arm { .. } | Effect::Count(_));
@@ -166,21 +159,23 @@ pub struct Host<'a> {
     busy_until: Time,
     /// Packets that may still be sent in this turn.
     budget: usize,
+    /// Packets that have been chosen, and what travels beside them; empty between turns but for
+    /// what the socket has no room for.
+    chosen: VecDeque<(Packet, Beside)>,
     /// Tokens of packets that have left, empty between looks.
     left: Vec<(u32, Left)>,
     /// The least room that the endpoint was told of since `on_room`.
     lowest_room: u64,
-    /// The packet that the endpoint is looking at.
-    receiving: Option<Receiving>,
+    /// The endpoint is looking at the packet received last.
+    receiving: bool,
 
     // The application's side.
-    app_effects: Vec<AppEffect>,
+    /// What it wants and has not got yet.
+    wishes: Vec<AppEffect>,
     app_timers: Timers,
     next_id: MsgId,
     /// What the application has not been told yet.
     events: VecDeque<AppEvent>,
-    /// What it wants and has not got yet.
-    wishes: VecDeque<AppEffect>,
     /// Messages that the endpoint has no room for, oldest first.
     backlog: VecDeque<Msg>,
     /// A message has left the endpoint: it may have room again.
@@ -237,13 +232,13 @@ impl<'a> Host<'a> {
             port: Port::Ready,
             busy_until: Time::ZERO,
             budget: 0,
+            chosen: VecDeque::new(),
             left: Vec::new(),
-            receiving: None,
-            app_effects: Vec::new(),
+            receiving: false,
+            wishes: Vec::new(),
             app_timers: Timers::default(),
             next_id: MsgId(first_id(&config)),
             events: VecDeque::new(),
-            wishes: VecDeque::new(),
             backlog: VecDeque::new(),
             retry: false,
             outbox: Outbox::default(),
@@ -319,6 +314,7 @@ impl<'a> Host<'a> {
         self.budget = self.config.batch;
         self.report_departures()?;
         let more_to_receive = self.receive()?;
+        self.transmit()?;
         let now = self.look_at_clock();
         if self.doorbell.as_ref().is_some_and(|bell| bell.take()) {
             self.hear(self.config.me, (0, 0));
@@ -382,25 +378,33 @@ impl<'a> Host<'a> {
             match self.link.receive(&mut self.counters)? {
                 Received::Nothing => return Ok(false),
                 Received::Ignored => {}
-                Received::Packet(pkt, beside) if pkt.proto == signals::PROTO => {
-                    let at = self.look_at_clock();
-                    self.on_control(&pkt, &beside, at)?;
-                }
-                Received::Packet(pkt, beside) => {
-                    // What it answers has left.
-                    self.report_departures()?;
-                    let at = self.look_at_clock();
-                    if self.is_current(&pkt, &beside, at)? {
-                        // What comes back says what of this host's is over.
-                        if !pkt.flags.has(Flags::BOUNCED) {
-                            self.inbox.is_over_below(pkt.src, beside.oldest);
-                        }
-                        self.on_packet(pkt, beside.said)?;
-                    }
-                }
+                Received::Packet => self.on_received()?,
+            }
+            if !self.link.gathers() {
+                self.transmit()?;
             }
         }
         Ok(true)
+    }
+
+    /// A packet has come.
+    fn on_received(&mut self) -> Result<(), Error> {
+        let (pkt, beside) = (*self.link.packet(), self.link.beside());
+        if pkt.proto == signals::PROTO {
+            let at = self.look_at_clock();
+            return self.on_control(&pkt, &beside, at);
+        }
+        // What it answers has left.
+        self.report_departures()?;
+        let at = self.look_at_clock();
+        if !self.is_current(&pkt, &beside, at)? {
+            return Ok(());
+        }
+        // What comes back says what of this host's is over.
+        if !pkt.flags.has(Flags::BOUNCED) {
+            self.inbox.is_over_below(pkt.src, beside.oldest);
+        }
+        self.on_packet(&pkt)
     }
 
     /// Whether `pkt`, which came at `at`, is of the life of its source that counts, and for this
@@ -493,7 +497,7 @@ impl<'a> Host<'a> {
         self.events.push_back(AppEvent::Signal { from, tag, token });
     }
 
-    fn on_packet(&mut self, pkt: Packet, said: Said) -> Result<(), Error> {
+    fn on_packet(&mut self, pkt: &Packet) -> Result<(), Error> {
         self.counters.received_bytes += u64::from(pkt.wire_len);
         let key = MsgKey { src: pkt.src, id: pkt.span.msg };
         // `Packet::of_datagram` has checked that the sum fits.
@@ -502,14 +506,15 @@ impl<'a> Host<'a> {
             self.counters.refused += 1;
             return Ok(());
         }
-        self.receiving = Some(Receiving { pkt, said });
-        self.call(|endpoint, cx| endpoint.on_packet(cx, &pkt))?;
+        self.receiving = true;
+        self.call(|endpoint, cx| endpoint.on_packet(cx, pkt))?;
         self.serve_app()
     }
 
     /// Sleep until the next deadline or datagram, unless there is work left.
     fn sleep(&mut self, more_to_receive: bool) -> Result<(), Error> {
-        let more_to_send = self.may_choose() && !self.link.is_loaded();
+        let chosen = self.may_choose() || !self.chosen.is_empty();
+        let more_to_send = chosen && !self.link.is_loaded();
         if more_to_receive || more_to_send || self.config.busy {
             return Ok(());
         }
@@ -531,13 +536,13 @@ impl<'a> Host<'a> {
 
 /// The endpoint's side.
 impl Host<'_> {
-    /// One of the endpoint's `on_*`, then its effects, then the port: the caller's contract.
+    /// One of the endpoint's `on_*`, then its effects: the caller's contract. The port is polled
+    /// in [`Self::transmit`].
     fn call<R>(&mut self, f: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>) -> R) -> Result<R, Error> {
         let result = self.with_cx(f);
         self.apply_effects()?;
-        self.receiving = None;
+        self.receiving = false;
         self.port = Port::Ready;
-        self.choose()?;
         Ok(result)
     }
 
@@ -562,14 +567,14 @@ impl Host<'_> {
 
     /// Apply the effects of the last call, in order.
     fn apply_effects(&mut self) -> Result<(), Error> {
-        let effects = std::mem::take(&mut self.effects);
-        let all = effects.as_slice();
-        let mut whole = None;
-        for (n, &effect) in all.iter().enumerate() {
+        let (mut whole, mut n) = (None, 0);
+        while let Some(&effect) = self.effects.as_slice().get(n) {
+            n += 1;
             match effect {
-                Effect::Broken => return Err(Error::Broken(effects.why_broken().to_owned())),
+                Effect::Broken => return Err(Error::Broken(self.effects.why_broken().to_owned())),
                 Effect::Place { key, offset: 0, len }
-                    if delivers(&all[n + 1..], key) && self.deliver_whole(key, len) =>
+                    if delivers(&self.effects.as_slice()[n..], key)
+                        && self.deliver_whole(key, len) =>
                 {
                     whole = Some(key);
                 }
@@ -577,8 +582,6 @@ impl Host<'_> {
                 effect => self.apply(effect)?,
             }
         }
-        // Keep the memory.
-        self.effects = effects;
         self.effects.clear();
         Ok(())
     }
@@ -631,22 +634,25 @@ impl Host<'_> {
         match self.inbox.deliver(key) {
             Ok((bytes, said)) => {
                 // A message of no bytes may have left nothing behind but its last packet.
-                let last = self.receiving.filter(|last| {
-                    bytes.is_empty() && (last.pkt.src, last.pkt.span.msg) == (key.src, key.id)
-                });
-                self.delivered(key, bytes, last.map_or(said, |last| last.said));
+                let last = self.receiving(key.src);
+                let last = last.filter(|(pkt, _)| bytes.is_empty() && pkt.span.msg == key.id);
+                self.delivered(key, bytes, last.map_or(said, |(_, said)| said));
             }
             Err(Contradiction) => self.reject(key, was_over),
         }
     }
 
+    /// The packet that the endpoint is looking at, if it is of `src`, and what its message says.
+    fn receiving(&self, src: HostId) -> Option<(&Packet, Said)> {
+        let pkt = self.link.packet();
+        (self.receiving && pkt.src == src).then(|| (pkt, self.link.beside().said))
+    }
+
     /// A message of which all `len` bytes are in the packet being received: what placing and
     /// delivering it would come to, without its being kept between. False if that is not so simple.
     fn deliver_whole(&mut self, key: MsgKey, len: u32) -> bool {
-        let Some(Receiving { pkt, said }) = self.receiving.filter(|r| r.pkt.src == key.src) else {
-            return false;
-        };
-        let payload = payload_range(&pkt, key, 0, len);
+        let Some((pkt, said)) = self.receiving(key.src) else { return false };
+        let payload = payload_range(pkt, key, 0, len);
         let bytes = payload.and_then(|range| self.link.payload().get(range));
         let Some(bytes) = bytes.and_then(|bytes| self.inbox.whole(key, bytes)) else {
             return false;
@@ -667,12 +673,10 @@ impl Host<'_> {
     /// Copy payload of the packet being received to where it belongs.
     fn place(&mut self, key: MsgKey, offset: u64, len: u32) -> Result<(), ContractViolation> {
         let elsewhere = ContractViolation::PlacedElsewhere { key, offset, len };
-        let from = |receiving: &Receiving| receiving.pkt.src == key.src;
-        let Receiving { pkt, said, .. } = self.receiving.filter(from).ok_or(elsewhere)?;
+        let (pkt, said) = self.receiving(key.src).ok_or(elsewhere)?;
+        let payload = payload_range(pkt, key, offset, len);
         let was_over = self.inbox.is_over(key);
-        let bytes = payload_range(&pkt, key, offset, len)
-            .and_then(|range| self.link.payload().get(range))
-            .ok_or(Contradiction);
+        let bytes = payload.and_then(|range| self.link.payload().get(range)).ok_or(Contradiction);
         let placed = bytes.and_then(|bytes| self.inbox.place(key, offset, bytes, said));
         match placed {
             Ok(()) => self.counters.placed += u64::from(len),
@@ -692,12 +696,12 @@ impl Host<'_> {
         }
     }
 
-    /// Poll the port until it has nothing to send, the socket is full, or the turn's budget is
-    /// spent.
+    /// Choose packets, and send them, until there are none, the socket is full, or the turn's
+    /// budget is spent.
     fn transmit(&mut self) -> Result<(), Error> {
         loop {
             self.choose()?;
-            if !self.link.flush(&mut self.counters)? {
+            if !self.link.is_loaded() || !self.link.flush(&mut self.counters)? {
                 return Ok(());
             }
             self.report_departures()?;
@@ -720,11 +724,41 @@ impl Host<'_> {
         }
     }
 
-    /// Poll the port without sending: packets that are chosen while others are received leave
-    /// together, at the end of the turn.
+    /// Poll the port until it has nothing to send, the socket is full, or the turn's budget is
+    /// spent.
+    ///
+    /// The first packet with payload goes before the control packets that were chosen before it,
+    /// unless one of them is about its message: a response before the acknowledgement of its
+    /// request, which nobody waits for. They wait for one packet, as behind one that a link has
+    /// just begun with.
     fn choose(&mut self) -> Result<(), Error> {
+        self.load_chosen()?;
+        let mut led = false;
         while self.budget > 0 && self.may_choose() && !self.link.is_full() {
-            self.poll_port()?;
+            let Some((pkt, beside)) = self.poll_port()? else { continue };
+            let has_payload = pkt.carries_payload();
+            let about_it = |(earlier, _): &(Packet, Beside)| earlier.span.msg == pkt.span.msg;
+            if led || has_payload && !self.chosen.iter().any(about_it) {
+                self.link.load(&pkt, beside, self.content, &mut self.counters)?;
+            } else {
+                self.chosen.push_back((pkt, beside));
+            }
+            if has_payload && !led {
+                led = true;
+                self.load_chosen()?;
+            }
+        }
+        self.load_chosen()
+    }
+
+    /// Load what has been chosen, as much as the socket takes.
+    fn load_chosen(&mut self) -> Result<(), Error> {
+        while let Some((pkt, beside)) = self.chosen.front() {
+            if self.link.is_full() {
+                break;
+            }
+            self.link.load(pkt, *beside, self.content, &mut self.counters)?;
+            self.chosen.pop_front();
         }
         Ok(())
     }
@@ -734,8 +768,8 @@ impl Host<'_> {
         self.port == Port::Ready && (!self.config.paced || self.busy_until <= self.now)
     }
 
-    /// Ask the endpoint for one packet.
-    fn poll_port(&mut self) -> Result<(), Error> {
+    /// Ask the endpoint for one packet, and what travels beside it.
+    fn poll_port(&mut self) -> Result<Option<(Packet, Beside)>, Error> {
         let mut slot = Packet::EMPTY;
         let (tx, now) =
             self.with_cx(|endpoint, cx| (endpoint.poll_tx(cx, PORT, &mut slot), cx.now));
@@ -749,8 +783,7 @@ impl Host<'_> {
                     true => self.outbox.said(slot.span.msg),
                     false => (0, 0),
                 };
-                let beside = self.beside(&slot, said);
-                self.link.load(&slot, beside, self.content, &mut self.counters)?;
+                return Ok(Some((slot, self.beside(&slot, said))));
             }
             Tx::NotBefore(at) if at <= now => {
                 return Err(ContractViolation::NotLater { now, at }.into());
@@ -758,7 +791,7 @@ impl Host<'_> {
             Tx::NotBefore(at) => self.port = Port::NotBefore(at),
             Tx::Idle => self.port = Port::Idle,
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Tell the endpoint which packets have left, and when. The port is polled at the end of the
@@ -801,8 +834,8 @@ impl Host<'_> {
         loop {
             if std::mem::take(&mut self.retry) {
                 self.offer_backlog()?;
-            } else if let Some(wish) = self.wishes.pop_front() {
-                self.grant(wish)?;
+            } else if !self.wishes.is_empty() {
+                self.grant_all()?;
             } else if let Some(event) = self.events.pop_front() {
                 self.call_app(|app, cx| app.on_event(cx, event));
             } else {
@@ -819,10 +852,18 @@ impl Host<'_> {
             draw: self.draws[1],
             received: self.counters.received_bytes,
             next_id: &mut self.next_id,
-            fx: &mut self.app_effects,
+            fx: &mut self.wishes,
         };
         f(self.app, &mut cx);
-        self.wishes.extend(self.app_effects.drain(..));
+    }
+
+    /// Do what the application wants. It has no more wishes until it is called again.
+    fn grant_all(&mut self) -> Result<(), Error> {
+        let mut wishes = std::mem::take(&mut self.wishes);
+        wishes.drain(..).try_for_each(|wish| self.grant(wish))?;
+        // Keep the memory.
+        self.wishes = wishes;
+        Ok(())
     }
 
     fn grant(&mut self, wish: AppEffect) -> Result<(), Error> {
@@ -867,23 +908,25 @@ impl Host<'_> {
 
     /// Offer a message to the endpoint, behind those that wait.
     fn offer(&mut self, msg: Msg) -> Result<(), Error> {
-        self.backlog.push_back(msg);
-        match self.backlog.len() {
-            1 => self.offer_backlog(),
-            _ => Ok(()),
+        if !self.backlog.is_empty() || !self.is_taken(&msg)? {
+            self.backlog.push_back(msg);
         }
+        Ok(())
     }
 
     /// Offer waiting messages until the endpoint is full.
     fn offer_backlog(&mut self) -> Result<(), Error> {
-        while let Some(&msg) = self.backlog.front() {
-            let answer = self.call(|endpoint, cx| endpoint.on_submit(cx, &msg))?;
-            if answer == Submit::Full {
-                break;
-            }
+        while let Some(&msg) = self.backlog.front()
+            && self.is_taken(&msg)?
+        {
             self.backlog.pop_front();
         }
         Ok(())
+    }
+
+    /// Whether the endpoint takes `msg`.
+    fn is_taken(&mut self, msg: &Msg) -> Result<bool, Error> {
+        Ok(self.call(|endpoint, cx| endpoint.on_submit(cx, msg))? == Submit::Taken)
     }
 
     fn cancel(&mut self, id: MsgId) -> Result<(), Error> {

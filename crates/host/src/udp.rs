@@ -313,6 +313,10 @@ impl Backend for Udp {
         !self.trains.is_empty()
     }
 
+    fn gathers(&self) -> bool {
+        self.most > 1
+    }
+
     fn is_full(&mut self) -> bool {
         self.end() >= BURST
     }

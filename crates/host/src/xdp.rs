@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use endpoint::prefetch;
 use wire::frame::{Ecn, checksum};
 use xdp::{Filter, Mode, OpenError};
 
@@ -232,15 +233,13 @@ impl Frames {
 impl Backend for Frames {
     fn slot(&mut self) -> &mut [u8] {
         let most = (self.socket.frame_max() - HEADERS).min(DATAGRAM_MAX);
-        match self.socket.room() {
-            0 => {
-                self.spare.resize(most, 0);
-                &mut self.spare
-            }
-            _ => match self.socket.slot() {
-                Some(slot) => &mut slot[HEADERS..HEADERS + most],
-                None => &mut [],
-            },
+        if !self.socket.has_room(1) {
+            self.spare.resize(most, 0);
+            return &mut self.spare;
+        }
+        match self.socket.slot() {
+            Some(slot) => &mut slot[HEADERS..HEADERS + most],
+            None => &mut [],
         }
     }
 
@@ -258,15 +257,16 @@ impl Backend for Frames {
         self.socket.is_loaded()
     }
 
+    fn gathers(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
     fn is_full(&mut self) -> bool {
         // A datagram may be sent twice.
-        self.waiting >= BURST || self.socket.room() < 2
+        self.waiting >= BURST || !self.socket.has_room(2)
     }
 
     fn flush(&mut self, _: &mut Counters) -> io::Result<bool> {
-        if !self.socket.is_loaded() {
-            return Ok(true);
-        }
         let all = self.socket.flush()?;
         if all {
             self.waiting = 0;
@@ -288,7 +288,10 @@ impl Backend for Frames {
         }
         let Some(n) = self.frames.next() else { return Ok(Arrived::Nothing) };
         self.last = n;
-        let Some((from, ecn, datagram)) = read(self.socket.frame(n)) else {
+        let frame = self.socket.frame(n);
+        // The kernel has written it on its sender's processor: all lines are asked for at once.
+        prefetch::item(frame);
+        let Some((from, ecn, datagram)) = read(frame) else {
             return Ok(Arrived::Damaged);
         };
         self.datagram = datagram;

@@ -167,7 +167,7 @@ impl Frames {
         if frame.len() > self.socket.frame_max() {
             return Err(Errno::EMSGSIZE.into());
         }
-        if self.socket.room() == 0 {
+        if !self.socket.has_room(1) {
             self.socket.flush()?;
         }
         let slot = self.socket.slot().ok_or(Errno::ENOBUFS)?;

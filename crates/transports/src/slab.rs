@@ -96,13 +96,16 @@ impl<T> Slab<T> {
         if *generation != at.generation {
             return None;
         }
-        let value = value.take()?;
-        self.free.push(at.index);
+        // Not through `?`, which would move the thing twice.
+        let value = value.take();
+        if value.is_some() {
+            self.free.push(at.index);
+        }
         if self.is_empty() && self.slots.len() > KEEP {
             self.slots = Vec::new();
             self.free = Vec::new();
         }
-        Some(value)
+        value
     }
 
     /// Everything, by place.

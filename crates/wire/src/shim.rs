@@ -288,7 +288,7 @@ pub fn seal(datagram: &mut [u8], key: Option<&Key>) {
         let tag = header_tag(key, &datagram[..payload]);
         datagram[field::HEADER_TAG].copy_from_slice(&tag);
     }
-    let check = crc32c::crc32c(&datagram[payload..]);
+    let check = payload_check(&datagram[payload..]);
     datagram[field::PAYLOAD_CHECK].copy_from_slice(&check.to_be_bytes());
     let check = header_check(&datagram[..payload]);
     datagram[field::HEADER_CHECK].copy_from_slice(&check.to_be_bytes());
@@ -319,40 +319,54 @@ pub fn bounce(datagram: &mut [u8]) {
     datagram[field::DST].copy_from_slice(&src);
 }
 
+/// The check of `payload`; of none it is zero.
+fn payload_check(payload: &[u8]) -> u32 {
+    if payload.is_empty() { 0 } else { crc32c::crc32c(payload) }
+}
+
 /// Bytes of the longest headers.
 const HEADERS_MAX: usize = SHIM_LEN + TAGS_LEN + MAX_HEADER;
 
 /// The check of `headers`, this one and the transport's, as they were before any switch.
 fn header_check(headers: &[u8]) -> u32 {
-    let mut sent = [0; HEADERS_MAX];
-    crc32c::crc32c(as_sent(headers, &mut sent))
+    let sent = Sent::of(headers);
+    crc32c::crc32c(&sent.bytes[..sent.len])
 }
 
 /// The tag of `headers`, which have room for it.
 fn header_tag(key: &Key, headers: &[u8]) -> Tag {
-    let mut sent = [0; HEADERS_MAX];
-    let len = as_sent(headers, &mut sent).len();
-    sent[field::PAYLOAD_CHECK].fill(0);
-    sent[field::HEADER_TAG].fill(0);
-    key.of_headers(&sent[..len])
+    let mut sent = Sent::of(headers);
+    sent.bytes[field::PAYLOAD_CHECK].fill(0);
+    sent.bytes[field::HEADER_TAG].fill(0);
+    key.of_headers(&sent.bytes[..sent.len])
 }
 
-/// What of `headers` no switch changes, as it was before any, in `sent`: without their check.
-fn as_sent<'a>(headers: &[u8], sent: &'a mut [u8; HEADERS_MAX]) -> &'a [u8] {
-    let sent = &mut sent[..headers.len()];
-    sent.copy_from_slice(headers);
-    let flags = sent[field::FLAGS];
-    if flags & flag::BOUNCED != 0 {
-        sent[field::SRC].copy_from_slice(&headers[field::DST]);
-        sent[field::DST].copy_from_slice(&headers[field::SRC]);
+/// Headers as they were before any switch, without their check: what of them no switch changes.
+/// They begin at a word, as whoever goes over them word by word wants it.
+#[repr(C, align(8))]
+struct Sent {
+    bytes: [u8; HEADERS_MAX],
+    len: usize,
+}
+
+impl Sent {
+    fn of(headers: &[u8]) -> Self {
+        let mut sent = Self { bytes: [0; HEADERS_MAX], len: 0 };
+        let Self { bytes, len } = &mut sent;
+        bytes[..headers.len()].copy_from_slice(headers);
+        let flags = bytes[field::FLAGS];
+        if flags & flag::BOUNCED != 0 {
+            bytes[field::SRC].copy_from_slice(&headers[field::DST]);
+            bytes[field::DST].copy_from_slice(&headers[field::SRC]);
+        }
+        let cut = if flags & flag::INT != 0 { int::LEN } else { 0 };
+        *len = headers.len().saturating_sub(cut).max(header_start(headers));
+        bytes[field::FLAGS] &= !(flag::TRIMMED | flag::BOUNCED | flag::CE);
+        bytes[field::WIRE_LEN].fill(0);
+        bytes[field::PAYLOAD_LEN].fill(0);
+        bytes[field::HEADER_CHECK].fill(0);
+        sent
     }
-    let cut = if flags & flag::INT != 0 { int::LEN } else { 0 };
-    let end = sent.len().saturating_sub(cut).max(header_start(headers));
-    sent[field::FLAGS] &= !(flag::TRIMMED | flag::BOUNCED | flag::CE);
-    sent[field::WIRE_LEN].fill(0);
-    sent[field::PAYLOAD_LEN].fill(0);
-    sent[field::HEADER_CHECK].fill(0);
-    &sent[..end]
 }
 
 /// A view over a whole datagram whose lengths have been checked.
@@ -402,7 +416,7 @@ impl<'a> Datagram<'a> {
         }
         let payload = self.payload();
         let check = get_u32(self.0, field::PAYLOAD_CHECK);
-        if !payload.is_empty() && crc32c::crc32c(payload) != check {
+        if !payload.is_empty() && payload_check(payload) != check {
             return Err(ShimError::PayloadDamaged);
         }
         Ok(self)

@@ -63,6 +63,8 @@ pub struct Socket {
     fd: OwnedFd,
     mode: Mode,
     frame_max: usize,
+    /// Chunks of the longest frame.
+    parts: usize,
     fill: Producer,
     arrived: Consumer,
     send: Producer,
@@ -109,6 +111,7 @@ impl Socket {
             fd,
             mode,
             frame_max,
+            parts: frame_max.div_ceil(CHUNK),
             fill,
             arrived,
             send,
@@ -194,13 +197,22 @@ impl Socket {
     #[must_use]
     pub fn room(&mut self) -> usize {
         self.reclaim();
-        let free = self.free.len().min(self.send.room() as usize);
-        free / self.frame_max.div_ceil(CHUNK)
+        self.free.len().min(self.send.room() as usize) / self.parts
+    }
+
+    /// Whether `frames` of the longest frames can be written before some have left.
+    #[must_use]
+    pub fn has_room(&mut self, frames: usize) -> bool {
+        let chunks = frames * self.parts;
+        if self.free.len() < chunks {
+            self.reclaim();
+        }
+        self.free.len() >= chunks && self.send.room() as usize >= chunks
     }
 
     /// Where the next frame is to be written, [`Socket::frame_max`] bytes; `None` without room.
     pub fn slot(&mut self) -> Option<&mut [u8]> {
-        if self.room() == 0 {
+        if !self.has_room(1) {
             return None;
         }
         if !self.long.is_empty() {
@@ -262,6 +274,8 @@ impl Socket {
                 Err(errno) => return Err(errno.into()),
             }
         }
+        // Now, as it keeps nobody waiting.
+        self.reclaim();
         Ok(true)
     }
 

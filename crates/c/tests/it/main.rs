@@ -1,8 +1,10 @@
 //! A program in C, compiled and run with the library of this build.
 
+use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The library, which cargo leaves beside this test.
 fn library() -> PathBuf {
@@ -81,6 +83,46 @@ fn hosts_with_one_key_talk_and_others_do_not() {
     }
     let said = String::from_utf8(serve.wait_with_output().unwrap().stdout).unwrap();
     assert_eq!(said, "host 0: hello\nhost 0: stop\n");
+}
+
+/// `ports` ports in a row that nobody has just now: the first.
+fn row(ports: u16) -> u16 {
+    let tries = std::iter::repeat_with(|| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let starts = tries.map(|socket| socket.local_addr().unwrap().port()).take(1_000);
+    let free = |port| UdpSocket::bind(("127.0.0.1", port)).is_ok();
+    let mut starts = starts.filter(|&start| start < u16::MAX - ports);
+    starts.find(|&start| (start..start + ports).all(free)).unwrap()
+}
+
+#[test]
+fn packets_leave_from_as_many_ports_as_are_wanted() {
+    const PORTS: u16 = 4;
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = compile(dir.path()) else { return };
+    let client = row(PORTS);
+    // Nobody who answers, but who sees from where a request of fifty packets comes.
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    server.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let at = [format!("127.0.0.1:{client}"), server.local_addr().unwrap().to_string()];
+    let ask = || {
+        let mut ask = ping(&program, &["ask", &at[0], &at[1], &"x".repeat(50 * 1_200)]);
+        ask.env("PING_PORTS", PORTS.to_string());
+        ask
+    };
+    let mut asking = ask().stderr(Stdio::null()).spawn().unwrap();
+    let looks = std::iter::repeat_with(|| server.recv_from(&mut [0; 2_000])).take(50);
+    let from = looks.skip_while(Result::is_err).map_while(Result::ok).take(8);
+    let from: BTreeSet<u16> = from.map(|(_, from)| from.port()).collect();
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    assert!(
+        from.len() > 1 && from.iter().all(|p| (client..client + PORTS).contains(p)),
+        "{from:?}"
+    );
+    // Each of them has to be free.
+    let _taken = UdpSocket::bind(("127.0.0.1", client + 2)).unwrap();
+    let refused = String::from_utf8(ask().output().unwrap().stderr).unwrap();
+    assert!(refused.contains("of 4 source ports"), "{refused}");
 }
 
 #[test]

@@ -382,6 +382,45 @@ fn a_departure_is_stamped_and_an_arrival_comes_after_it() {
     assert!(result.unwrap());
 }
 
+/// In which order packets about these messages come that are chosen in one turn: those with payload
+/// are written as what they are, control packets below zero.
+fn order_of(chosen: &[i64]) -> Vec<i64> {
+    let mut slots: Vec<Packet> =
+        chosen.iter().rev().map(|&n| data(n.unsigned_abs(), 0, 1)).collect();
+    for (slot, n) in slots.iter_mut().rev().zip(chosen) {
+        slot.flags = if *n < 0 { Flags::CONTROL } else { slot.flags };
+    }
+    let (all, (come, came)) = (chosen.len(), channel());
+    let (result, ..) = run_script(vec![], |finish| {
+        let mut left = all;
+        move |_, call| {
+            match call {
+                Call::Poll => return slots.pop().map_or(Answer::Default, Answer::Send),
+                Call::Packet(pkt) => {
+                    let n = pkt.span.msg.0 as i64;
+                    come.send(if pkt.carries_payload() { n } else { -n }).unwrap();
+                    left -= 1;
+                    if left == 0 {
+                        finish.send(()).unwrap();
+                    }
+                }
+                _ => {}
+            }
+            Answer::Default
+        }
+    });
+    assert!(result.unwrap());
+    came.try_iter().collect()
+}
+
+#[test]
+fn a_response_leaves_before_the_acknowledgement_of_its_request() {
+    assert_eq!(order_of(&[-1, 2]), [2, -1]);
+    assert_eq!(order_of(&[-1, -2, 3, 4, -5, 6]), [3, -1, -2, 4, -5, 6], "one packet goes before");
+    assert_eq!(order_of(&[-1, -2, 1, 3]), [-1, -2, 1, 3], "not what announces it");
+    assert_eq!(order_of(&[-1, -2]), [-1, -2]);
+}
+
 #[test]
 fn beyond_the_limits_the_endpoint_does_not_even_see_a_packet() {
     let mut slots = vec![data(1, 0, 1), data(0, 9_999, 2)];
@@ -550,7 +589,7 @@ fn what_applications_signal_and_say_crosses_the_network_once() {
         }
     }
     assert_eq!(hosts[0].counters.signals_lost, 0);
-    assert!(hosts[0].outbox.is_silent());
+    assert!(hosts[0].outbox.is_empty());
     drop(hosts);
     let told = &apps[1].told;
     let signals: Vec<_> =
