@@ -94,8 +94,9 @@ keys! { SPAN: Written {
 
 keys! { SWITCH: String {
     switch (self): String,
-        "all links of this switch, both directions"
-            .range("`tor n`, `agg n`, `core n`; in a `bcube` `relay n`, `switch n`")
+        "all links of this switch, both directions, or of a whole plane"
+            .range("`tor n`, `agg n`, `core n`; in a `bcube` `relay n`, `switch n`; with `planes` \
+                    `plane n tor m`, or `plane n`")
             .default("this or `link`");
 }}
 
@@ -175,8 +176,32 @@ fn target(table: &mut Reader<'_>, topology: &Topology) -> Checked<(String, Vec<u
     }
     let mut text = String::new();
     table.all_keys(SWITCH, &mut text)?;
+    if let Some(plane) = plane(&text) {
+        return Ok((text.trim().to_owned(), links_of_plane(table, plane, topology)?));
+    }
     let (switch, links) = links_of_switch(table, "switch", &text, topology)?;
     Ok((switch.to_string(), links))
+}
+
+/// The number of a whole plane that `text` names.
+fn plane(text: &str) -> Option<u32> {
+    text.trim().strip_prefix("plane ")?.trim().parse().ok()
+}
+
+/// All links of a plane, the ports of hosts into it included.
+fn links_of_plane(table: &Reader<'_>, plane: u32, topology: &Topology) -> Checked<Vec<u32>> {
+    let planes = topology.plane_count();
+    if planes == 1 || plane >= planes {
+        let message = format!("there is no plane {plane} in this {}", topology.kind());
+        let hint = match planes {
+            1 => "`planes` in [topology] makes several".to_owned(),
+            _ => format!("plane 0 to plane {}", planes - 1),
+        };
+        return table.fail("switch", message, "out of range", hint);
+    }
+    let mine = |node| matches!(node, Node::Plane(n, ..) if u32::from(n) == plane);
+    let links = (0..).zip(topology.links());
+    Ok(links.filter(|(_, link)| mine(link.from) || mine(link.to)).map(|(n, _)| n).collect())
 }
 
 /// A fault of every link of a table.
