@@ -1429,7 +1429,7 @@ class TransportUet(_TransportUet, total=False):
     sleek: bool
     """A sender finds losses by packets that arrive out of order, and by probes (SLEEK); for
     switches that do not trim. With `control = "nscc"` only."""
-    spray: Literal["oblivious", "bitmap", "skip", "reps", "mixed"]
+    spray: Literal["oblivious", "bitmap", "skip", "reps", "mixed", "mrc"]
     """How the entropy value of each packet is chosen, by which it takes its path. See
     docs/specs/uet.md, section 3."""
     time_wait: str
@@ -1602,7 +1602,8 @@ class Fault(TypedDict, total=False):
     """The link. Nodes are `host n`, `tor n`, `agg n`, `core n`. The leaves of a leaf-spine are
     `tor`, its spines `agg`; the switch of a star is `tor 0`, those of a dumbbell `tor 0` and
     `tor 1`. The intermediate switches of a `vl2` are `core`. In a `bcube`: `host n`, `relay n`,
-    `switch m`, level 0 first (`"A n -> B m"`)."""
+    `switch m`, level 0 first. With several `planes`: `plane n tor m` and so on, `nic n -> plane
+    m tor k` for the port of a host (`"A n -> B m"`)."""
     one_way: bool
     """Only in the direction written; otherwise both."""
     period: str
@@ -1614,8 +1615,8 @@ class Fault(TypedDict, total=False):
     rate: str
     """The link's rate meanwhile (1kbps to 100Tbps)."""
     switch: str
-    """All links of this switch, both directions (`tor n`, `agg n`, `core n`; in a `bcube` `relay
-    n`, `switch n`)."""
+    """All links of this switch, both directions, or of a whole plane (`tor n`, `agg n`, `core
+    n`; in a `bcube` `relay n`, `switch n`; with `planes` `plane n tor m`, or `plane n`)."""
     until: str
 
 
@@ -1663,6 +1664,10 @@ _Measure = TypedDict(
 class Measure(_Measure, total=False):
     """The table `[measure]`."""
 
+    alone: bool
+    """Run each training job (`kind = "job"`) once more by itself, on the same fabric with the
+    same faults and seed, all other traffic left out: `steps.alone_us` and `steps.slowdown` in
+    summary.json. Takes about twice as long. Changes no other result."""
     life: bool
     """Find out where the time of each message went (docs/explain.md): `life_us` in summary.json,
     `life.parquet`. The run then uses one thread. Changes no other result."""
@@ -1688,7 +1693,8 @@ class QueueLink(TypedDict, total=False):
     """The link. Nodes are `host n`, `tor n`, `agg n`, `core n`. The leaves of a leaf-spine are
     `tor`, its spines `agg`; the switch of a star is `tor 0`, those of a dumbbell `tor 0` and
     `tor 1`. The intermediate switches of a `vl2` are `core`. In a `bcube`: `host n`, `relay n`,
-    `switch m`, level 0 first (`"A n -> B m"`)."""
+    `switch m`, level 0 first. With several `planes`: `plane n tor m` and so on, `nic n -> plane
+    m tor k` for the port of a host (`"A n -> B m"`)."""
     one_way: bool
     """Only in the direction written; otherwise both."""
     share: Union[float, int]
@@ -2124,7 +2130,8 @@ class TopologyLink(TypedDict, total=False):
     """The link. Nodes are `host n`, `tor n`, `agg n`, `core n`. The leaves of a leaf-spine are
     `tor`, its spines `agg`; the switch of a star is `tor 0`, those of a dumbbell `tor 0` and
     `tor 1`. The intermediate switches of a `vl2` are `core`. In a `bcube`: `host n`, `relay n`,
-    `switch m`, level 0 first (`"A n -> B m"`)."""
+    `switch m`, level 0 first. With several `planes`: `plane n tor m` and so on, `nic n -> plane
+    m tor k` for the port of a host (`"A n -> B m"`)."""
     one_way: bool
     """Only in the direction written; otherwise both."""
     rate: str
@@ -2143,6 +2150,9 @@ class TopologyStar(TypedDict, total=False):
     """One-way propagation of the same links (0ps to 10s)."""
     link_rate: str
     """Rate of hosts' links, and of every other link without a key of its own (1kbps to 100Tbps)."""
+    planes: int
+    """Copies of this fabric, each with a port of every host; `link_rate` is that of a port, a
+    host's rate that of all ports together. Nodes of one are written `plane n tor m` (1 to 8)."""
     slot_heap: bool
     """With `switch_slot`: what comes within a slot joins the queues together as it ends, first
     bits first, and of first bits at one instant in the order of a binary heap that is filled
@@ -2172,6 +2182,9 @@ class TopologyDumbbell(TypedDict, total=False):
     """One-way propagation of the same links (0ps to 10s)."""
     link_rate: str
     """Rate of hosts' links, and of every other link without a key of its own (1kbps to 100Tbps)."""
+    planes: int
+    """Copies of this fabric, each with a port of every host; `link_rate` is that of a port, a
+    host's rate that of all ports together. Nodes of one are written `plane n tor m` (1 to 8)."""
     right_hosts: int
     """Hosts on the right (1 to 65534)."""
     slot_heap: bool
@@ -2201,6 +2214,9 @@ class TopologyLeafSpine(TypedDict, total=False):
     """One-way propagation of the same links (0ps to 10s)."""
     link_rate: str
     """Rate of hosts' links, and of every other link without a key of its own (1kbps to 100Tbps)."""
+    planes: int
+    """Copies of this fabric, each with a port of every host; `link_rate` is that of a port, a
+    host's rate that of all ports together. Nodes of one are written `plane n tor m` (1 to 8)."""
     slot_heap: bool
     """With `switch_slot`: what comes within a slot joins the queues together as it ends, first
     bits first, and of first bits at one instant in the order of a binary heap that is filled
@@ -2234,6 +2250,9 @@ class TopologyFatTree(TypedDict, total=False):
     """Rate of hosts' links, and of every other link without a key of its own (1kbps to 100Tbps)."""
     oversubscription: int
     """Hosts of a top-of-rack switch over its uplinks (1 to 65534)."""
+    planes: int
+    """Copies of this fabric, each with a port of every host; `link_rate` is that of a port, a
+    host's rate that of all ports together. Nodes of one are written `plane n tor m` (1 to 8)."""
     slot_heap: bool
     """With `switch_slot`: what comes within a slot joins the queues together as it ends, first
     bits first, and of first bits at one instant in the order of a binary heap that is filled

@@ -139,7 +139,7 @@ fn named(name: &str, topology: &Topology) -> Result<Node, Diagnostic> {
     let found = nodes.clone().find(|node| node.to_string() == name);
     found.ok_or_else(|| {
         let error = Diagnostic::new(format!("there is no {name} in this {}", topology.kind()));
-        let switches = nodes.filter(|node| matches!(node, Node::Switch(..)));
+        let switches = nodes.filter(|node| node.is_switch());
         let mut names: Vec<String> = switches.map(|node| node.to_string()).collect();
         names.dedup();
         names.truncate(8);

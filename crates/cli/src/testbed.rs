@@ -90,7 +90,7 @@ fn per_packet(costs: &[Cost]) -> String {
         cpu / packets.max(1) as f64
     };
     let hosts = mean(|node| matches!(node, Node::Host(_)));
-    let switches = mean(|node| matches!(node, Node::Switch(..)));
+    let switches = mean(|node| node.is_switch());
     format!("CPU per packet received or sent: hosts {hosts:.2} us, switches {switches:.2} us")
 }
 

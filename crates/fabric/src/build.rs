@@ -197,13 +197,13 @@ fn ports(
 ) -> Vec<Port> {
     let World { topology, config, partitioning, .. } = world;
     let first_host = partitioning.hosts(index).start;
-    let place = |tier, n| {
-        let number = topology.switch_index(tier, n) as u32;
-        switches.partition_point(|switch| switch.number < number) as u32
+    let place = |node| {
+        let number = topology.switch_at(node)?;
+        Some(switches.partition_point(|switch| switch.number < number) as u32)
     };
-    let here = |to: Node| match to {
-        Node::Host(host) => FarEnd::Host(host - first_host),
-        Node::Switch(tier, n) => FarEnd::Switch(place(tier, n)),
+    let here = |to: Node| match (to, place(to)) {
+        (Node::Host(host), _) => FarEnd::Host(host - first_host),
+        (_, at) => FarEnd::Switch(at.unwrap_or(u32::MAX)),
     };
     let departs = config.departures == Departures::Eager
         || config.buffer.is_some()
@@ -213,7 +213,7 @@ fn ports(
         || topology.switch_slot().is_some();
     let port = |n: u32, end: FarEnd, transmits: bool| {
         let mut link = topology.links()[n as usize];
-        let of_switch = matches!(link.from, Node::Switch(..));
+        let of_switch = link.from.is_switch();
         if let Node::Host(host) = link.from {
             link.rate = config.host_clock.rate(config.phase_seed, host, link.rate);
         }
@@ -229,8 +229,8 @@ fn ports(
         if let FarEnd::Switch(at) = end {
             port.set_onward(switches[at as usize].down, Leg::after(&link));
         }
-        if let (Node::Switch(tier, n), true) = (link.from, transmits) {
-            port.rare.switch = place(tier, n);
+        if let Some(at) = place(link.from).filter(|_| transmits) {
+            port.rare.switch = at;
             let slots = |every| Slots::new(every, topology.slot_heap());
             port.set_slots(topology.switch_slot().map(slots));
         }

@@ -40,6 +40,7 @@ impl Encoding {
         let what = match &topology.shape {
             Shape::Tree => return self.check_tables(topology),
             Shape::Graph(_) => format!("a {} has no core switches to name", topology.kind()),
+            Shape::Planes(_) => "no form here tells the plane".to_owned(),
             Shape::Valiant { .. } => {
                 "a vl2 has two ways down from a core switch, of which no form here tells".to_owned()
             }
@@ -167,10 +168,8 @@ fn index(topology: &Topology, pkt: &Packet) -> u32 {
 
 /// The output ports from switch `from` on, in order.
 fn write_route(topology: &Topology, from: u32, pkt: &mut Packet) {
-    let switch = |link: u32| match topology.links()[link as usize].from {
-        Node::Host(_) => u32::MAX,
-        Node::Switch(tier, n) => topology.switch_index(tier, n) as u32,
-    };
+    let switch =
+        |link: u32| topology.switch_at(topology.links()[link as usize].from).unwrap_or(u32::MAX);
     let links = topology.path_links(pkt.src, pkt.dst, index(topology, pkt));
     let ports = links
         .skip_while(|&link| switch(link) != from)

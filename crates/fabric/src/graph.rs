@@ -171,6 +171,9 @@ impl Topology {
         match node {
             Node::Host(_) => None,
             Node::Switch(tier, n) => Some(self.switch_index(tier, n) as u32),
+            Node::Plane(plane, tier, n) => {
+                self.planes().map(|planes| planes.switch_at(plane, tier, n))
+            }
         }
     }
 

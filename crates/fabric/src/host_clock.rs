@@ -55,7 +55,7 @@ impl HostClock {
     pub fn longest_delay(self, topology: &Topology, link: u32) -> Dur {
         let link = &topology.links()[link as usize];
         match (link.from, self.send_jitter) {
-            (Node::Switch(..), _) | (_, SendJitter::None) => Dur::ZERO,
+            (Node::Switch(..) | Node::Plane(..), _) | (_, SendJitter::None) => Dur::ZERO,
             (_, SendJitter::Frame) => link.rate.serialise(u64::from(topology.mtu())),
             (_, SendJitter::UpTo(most)) => most,
         }

@@ -36,6 +36,7 @@ mod partition;
 mod partitioning;
 mod per_message_stats;
 mod pfc;
+mod planes;
 mod port;
 mod reassembly;
 mod route;
@@ -73,5 +74,6 @@ pub use router::Router;
 pub use sample::SAMPLES_OF_INTERVAL;
 pub use sim::Sim;
 pub use topology::{
-    Bcube, Clos, Jellyfish, Link, LinkSpec, Node, Stage, Tier, Topology, TopologyError, Vl2,
+    Bcube, Clos, HEIGHTS, Jellyfish, Link, LinkSpec, Node, PLANES_MAX, Stage, Tier, Topology,
+    TopologyError, Vl2,
 };

@@ -15,6 +15,8 @@ pub(crate) struct LinkState {
     version: u32,
     /// In a graph with links believed dead: distances without them.
     distances: Distances,
+    /// Of several planes each, by the numbers of links in one.
+    planes: Vec<Self>,
 }
 
 impl LinkState {
@@ -22,7 +24,8 @@ impl LinkState {
         let links = (0..).zip(topology.links());
         let changes: Vec<(u32, bool)> =
             links.filter(|(_, link)| !link.up).map(|(n, _)| (n, false)).collect();
-        let mut state = Self::default();
+        let planes = topology.planes().map_or(0, |planes| planes.count() as usize);
+        let mut state = Self { planes: vec![Self::default(); planes], ..Self::default() };
         state.update(topology, &changes);
         state
     }
@@ -41,6 +44,12 @@ impl LinkState {
         }
         if self.version == before {
             return;
+        }
+        if let Some(planes) = topology.planes() {
+            for &(link, up) in changes {
+                let Some((plane, link)) = planes.place_of_link(link) else { continue };
+                self.planes[plane as usize].update(planes.plane(), &[(link, up)]);
+            }
         }
         self.distances = match &topology.shape {
             Shape::Graph(graph) if !self.is_whole() => {
@@ -63,6 +72,11 @@ impl LinkState {
 
     pub(crate) fn alive(&self, link: u32) -> bool {
         self.dead.binary_search(&link).is_err()
+    }
+
+    /// The links of one of several planes.
+    pub(crate) fn in_plane(&self, plane: u32) -> &Self {
+        &self.planes[plane as usize]
     }
 
     /// In a graph with links believed dead: distances without them.
@@ -104,7 +118,7 @@ impl RoutingView<'_> {
         self.topology.path_links(src, dst, path).all(|link| self.state.alive(link))
     }
 
-    fn any_works(&self, src: HostId, dst: HostId) -> bool {
+    pub(crate) fn any_works(&self, src: HostId, dst: HostId) -> bool {
         (0..self.topology.paths(src, dst)).any(|path| self.works(src, dst, path))
     }
 

@@ -19,6 +19,7 @@ use crate::port::{DropCounters, FarEnd, Port};
 use crate::slab::{self, Slab};
 use crate::switch::{Elsewhere, Switch};
 use crate::telemetry;
+use crate::topology::HEIGHTS;
 
 /// An observer of the run.
 pub(crate) type Watcher<'o> = &'o mut (dyn Observer + Send);
@@ -72,7 +73,7 @@ pub(crate) struct Links<'o, const WATCHED: bool> {
     /// By port.
     sampled: Vec<Sampled>,
     /// Bytes transmitted up to the last sample, by tier (see `Sample::tier_bytes`).
-    tier_bytes: [u64; 3],
+    tier_bytes: [u64; HEIGHTS],
     /// Packets lost by faults.
     faulted: u64,
     seed: u64,
@@ -101,7 +102,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
             observer: None,
             lives: Lives::new(config.life, hosts).filter(|_| WATCHED),
             active: Vec::new(),
-            tier_bytes: [0; 3],
+            tier_bytes: [0; HEIGHTS],
             faulted: 0,
             seed: config.seed,
             telemetry: config.telemetry,
@@ -457,7 +458,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
 
     /// Add to `queues` what is in each queue that is not empty, `now`. Only active ports are looked
     /// at: in a large fabric most are idle.
-    pub(crate) fn sample(&mut self, now: Time, queues: &mut Vec<u32>) -> [u64; 3] {
+    pub(crate) fn sample(&mut self, now: Time, queues: &mut Vec<u32>) -> [u64; HEIGHTS] {
         let Self { ports, active, sampled, core, tier_bytes, .. } = self;
         let mut kept = 0;
         for n in 0..active.len() {

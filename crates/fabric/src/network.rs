@@ -20,11 +20,12 @@ use crate::outcome::{Amount, LinkStats};
 use crate::outgoing::Outgoing;
 use crate::pfc::Pfc;
 use crate::pfc::deadlock::Stuck;
+use crate::planes;
 use crate::port::{FarEnd, Port};
 use crate::route::Forwarding;
 use crate::slab;
 use crate::slot::Onward;
-use crate::topology::Shape;
+use crate::topology::{HEIGHTS, Shape};
 use crate::valiant;
 use crate::world::World;
 
@@ -221,6 +222,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
             Forwarding::Choice(up) => self.choose(at, packet, up),
             Forwarding::Valiant(next) => self.port_valiant(at, packet, next),
             Forwarding::Encoded => self.port_encoded(at, packet),
+            Forwarding::Planes(choose) => self.port_in_planes(at, packet, choose),
         };
         let desc = crate::links::describe(packet, self.links.packet(packet));
         self.queue(link, out, desc);
@@ -258,7 +260,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         let (switch, topology) = (*self.links.switch(at), &self.world.topology);
         let pkt = self.links.packet_mut(packet);
         topology.stamp(pkt);
-        switch.down + u32::from(topology.turn(switch.number, pkt))
+        switch.down + u32::from(topology.turn(switch.number, (pkt.dst, pkt.path)))
     }
 
     /// The output port where the packet carries its path in one of the published forms.
@@ -278,6 +280,15 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         valiant::port(&view, &switch, pkt, |view, pkt| {
             choose(view, switch.number, pkt, *draw, draws)
         })
+    }
+
+    /// The output port in a fabric of several planes.
+    fn port_in_planes(&mut self, at: u32, packet: u32, choose: Option<Choose>) -> u32 {
+        let view = RoutingView { topology: &self.world.topology, state: &self.link_state };
+        let switch = *self.links.switch(at);
+        let draws = &mut self.sprayed[at as usize];
+        let pkt = self.links.packet(packet);
+        switch.down + planes::port(&view, switch.number, pkt, choose, draws)
     }
 
     /// The output port where switch `at`, which has drawn `draws` times, chooses the way `up`.
@@ -433,7 +444,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         match forwarding {
             Forwarding::Digits => topology.stamp(pkt),
             Forwarding::Encoded => tables.write(topology, pkt),
-            Forwarding::Choice(_) | Forwarding::Valiant(_) => {}
+            Forwarding::Choice(_) | Forwarding::Valiant(_) | Forwarding::Planes(_) => {}
         }
         let sent = Sent { token: pkt.token, len: pkt.wire_len, payload: pkt.carries_payload() };
         exit.send();
@@ -540,7 +551,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     }
 
     /// As [`Links::sample`]. Bytes transmitted so far, by tier.
-    pub(crate) fn sample(&mut self, now: Time, queues: &mut Vec<u32>) -> [u64; 3] {
+    pub(crate) fn sample(&mut self, now: Time, queues: &mut Vec<u32>) -> [u64; HEIGHTS] {
         self.links.sample(now, queues)
     }
 

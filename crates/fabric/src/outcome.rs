@@ -7,7 +7,7 @@ use queues::{PfcBufferStats, SharedBufferStats};
 use units::{Dur, MsgKey, Time};
 
 use crate::livelock::Recent;
-use crate::topology::Node;
+use crate::topology::{HEIGHTS, Node};
 
 /// How far a run has come; given to the caller at every grid step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -233,8 +233,8 @@ pub struct Sample {
     /// Messages submitted and not yet delivered or failed.
     pub messages_in_flight: u64,
     /// Bytes transmitted since the start, by the height ([`crate::Tier::height`]) of the links'
-    /// upper ends: those at a ToR, an aggregation switch, a core switch.
-    pub tier_bytes: [u64; 3],
+    /// upper ends: those at a ToR, an aggregation switch, a core switch, a NIC.
+    pub tier_bytes: [u64; HEIGHTS],
 }
 
 /// How bytes are spread over switch queues.

@@ -52,7 +52,11 @@ impl Partitioning {
         }
     }
 
-    fn blocks(topology: &Topology, rates: &[RangeInclusive<Rate>], parts: u32) -> Self {
+    /// The part of each switch.
+    fn dealt(topology: &Topology, parts: u32) -> Vec<u32> {
+        if let Some(planes) = topology.planes() {
+            return planes.of_switches(&Self::dealt(planes.plane(), parts));
+        }
         let by_pod = topology.pods() >= parts;
         let block = |n: u32, of: u32| (u64::from(n) * u64::from(parts) / u64::from(of)) as u32;
         let tor_part = |n: u32| match by_pod {
@@ -62,14 +66,18 @@ impl Partitioning {
         let switch_part = |n: u32| {
             let (tier, n) = topology.switch_number(n);
             match tier {
-                Tier::Tor | Tier::Relay => tor_part(n),
+                Tier::Nic | Tier::Tor | Tier::Relay => tor_part(n),
                 Tier::Agg if by_pod => {
                     block(topology.pod_of(topology.switch_index(tier, n) as u32), topology.pods())
                 }
                 _ => block(n, topology.switches_of(tier)),
             }
         };
-        let switches: Vec<u32> = (0..topology.switches.len() as u32).map(switch_part).collect();
+        (0..topology.switches.len() as u32).map(switch_part).collect()
+    }
+
+    fn blocks(topology: &Topology, rates: &[RangeInclusive<Rate>], parts: u32) -> Self {
+        let switches = Self::dealt(topology, parts);
         let of_host = |h: u32| switches[topology.homes[h as usize].tor() as usize];
         let hosts = topology.hosts();
         // Hosts are numbered along their ToRs, so that a partition's are consecutive.
@@ -87,10 +95,11 @@ impl Partitioning {
 
     /// The partition that simulates `node`.
     pub(crate) fn owner(&self, topology: &Topology, node: Node) -> u32 {
-        match node {
-            Node::Host(host) => self.switches[topology.homes[host as usize].tor() as usize],
-            Node::Switch(tier, n) => self.switches[topology.switch_index(tier, n)],
-        }
+        let at = match node {
+            Node::Host(host) => Some(topology.homes[host as usize].tor()),
+            _ => topology.switch_at(node),
+        };
+        at.map_or(0, |at| self.switches[at as usize])
     }
 
     /// The partition that simulates switch `at`, an index among all switches.

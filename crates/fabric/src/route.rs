@@ -11,6 +11,7 @@ use units::HostId;
 use crate::config::Routing;
 use crate::graph::{Distances, UNREACHABLE};
 use crate::link_state::{Choose, RoutingView};
+use crate::planes;
 use crate::topology::{Link, Node, Shape, Tier, Topology};
 use crate::valiant;
 
@@ -23,13 +24,10 @@ impl Topology {
         path: u32,
     ) -> impl Iterator<Item = u32> {
         let apart = src != dst;
-        let down = || {
-            let to = self.homes[dst.index()];
-            self.switches[to.tor() as usize].down + u32::from(to.slot())
-        };
         let between = self.computed_links(src, dst, path).chain(self.listed_links(src, dst, path));
+        let between = between.chain(self.plane_links(src, dst, path));
         let first = apart.then_some(src.0).into_iter();
-        first.chain(between).chain(apart.then(down))
+        first.chain(between).chain(apart.then(|| self.last_link(dst)))
     }
 
     /// The links between the switches of two hosts over path `path` in a tree of tiers or a VL2.
@@ -41,8 +39,8 @@ impl Topology {
             links[count] = link;
             count += 1;
         };
-        if from.tor() == to.tor() || self.graph().is_some() {
-            // None, or listed.
+        if from.tor() == to.tor() || self.graph().is_some() || self.planes().is_some() {
+            // None, or listed, or in a plane.
         } else if matches!(self.shape, Shape::Valiant { .. }) && !self.turns_in_pod(src, dst) {
             (links, count) = (self.valiant_links(src, dst, path), 4);
         } else {
@@ -69,8 +67,9 @@ impl Topology {
     fn some_host_below(&self, down: u32) -> HostId {
         match self.links()[down as usize].to {
             Node::Host(host) => HostId(host),
-            Node::Switch(tier, n) => {
-                self.some_host_below(self.switches[self.switch_index(tier, n)].down)
+            node => {
+                let below = self.switch_at(node).map_or(0, |at| self.switches[at as usize].down);
+                self.some_host_below(below)
             }
         }
     }
@@ -136,15 +135,14 @@ impl Topology {
         [path % aggs, path / aggs % cores_per_agg].map(|up| up as u16)
     }
 
-    /// Which port of switch `at` leads on to a packet's destination, where its path does not lead
-    /// by.
-    pub(crate) fn turn(&self, at: u32, pkt: &Packet) -> u16 {
-        let home = &self.homes[pkt.dst.index()];
+    /// Which port of switch `at` leads on to `dst`, where path `path` does not lead by.
+    pub(crate) fn turn(&self, at: u32, (dst, path): (HostId, u32)) -> u16 {
+        let home = &self.homes[dst.index()];
         let (tier, below) = self.below(at);
         if home.below[tier] == below {
             return home.down[tier];
         }
-        let [agg, core] = self.uplinks(pkt.path);
+        let [agg, core] = self.uplinks(path);
         let switch = &self.switches[at as usize];
         switch.downs() as u16 + if switch.tier == Tier::Agg { core } else { agg }
     }
@@ -161,12 +159,15 @@ pub(crate) enum Forwarding {
     Valiant(Choose),
     /// The sender has chosen, and written it into the packet as `crate::encoding` says.
     Encoded,
+    /// In a fabric of several planes: how NICs and switches choose; `None`: the sender has chosen.
+    Planes(Option<Choose>),
 }
 
 impl Forwarding {
     pub(crate) fn new(routing: Routing, topology: &Topology) -> Self {
         let choose: Choose = match (routing, &topology.shape) {
             (Routing::Encoded(_), _) => return Self::Encoded,
+            (Routing::Source, Shape::Planes(_)) => return Self::Planes(None),
             (Routing::Source, Shape::Tree) => return Self::Digits,
             (Routing::Source, Shape::Valiant { .. }) => valiant::by_path,
             (Routing::Source, Shape::Graph(_)) => by_list,
@@ -175,6 +176,7 @@ impl Forwarding {
         };
         match topology.shape {
             Shape::Valiant { .. } => Self::Valiant(choose),
+            Shape::Planes(_) => Self::Planes(Some(choose)),
             Shape::Tree | Shape::Graph(_) => Self::Choice(choose),
         }
     }
@@ -185,7 +187,7 @@ impl Forwarding {
         match self {
             Self::Digits => true,
             Self::Choice(_) => routing != Routing::PacketRandom,
-            Self::Valiant(_) | Self::Encoded => false,
+            Self::Valiant(_) | Self::Encoded | Self::Planes(_) => false,
         }
     }
 }
@@ -234,7 +236,7 @@ fn choose(known: &RoutingView<'_>, at: u32, pkt: &Packet, mut pick: impl FnMut(u
     }
     let ups = match topology.shape {
         Shape::Valiant { .. } => topology.valiant_choices(at),
-        Shape::Tree | Shape::Graph(_) => topology.switches[at as usize].ups,
+        Shape::Tree | Shape::Graph(_) | Shape::Planes(_) => topology.switches[at as usize].ups,
     };
     if known.state.is_whole() && topology.graph().is_none() {
         return pick(u64::from(ups)) as u32;
@@ -253,6 +255,8 @@ fn leads_on(known: &RoutingView<'_>, at: u32, up: u32, dst: HostId) -> bool {
     match &topology.shape {
         Shape::Graph(graph) => return nearer(known, &graph.distances, at, up, dst),
         Shape::Valiant { .. } => return valiant::leads_on(known, at, up, dst),
+        // Of several, this is the NIC: an uplink is a plane.
+        Shape::Planes(_) => return planes::leads_on(known, at, up, dst),
         Shape::Tree => {}
     }
     let switch = &topology.switches[at as usize];
@@ -355,7 +359,7 @@ mod tests {
                     for (n, &link) in links[..links.len() - 1].iter().enumerate() {
                         let at = topology.switch_at(topology.links()[link as usize].to).unwrap();
                         let down = topology.switches[at as usize].down;
-                        let first = down + u32::from(topology.turn(at, &back));
+                        let first = down + u32::from(topology.turn(at, (back.dst, path)));
                         let rest = follow(&topology, &back, first);
                         let home: Vec<u32> = [first].into_iter().chain(rest).collect();
                         assert_eq!(home, whole[whole.len() - n - 1..], "from switch {at}");

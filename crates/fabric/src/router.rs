@@ -68,7 +68,7 @@ impl Router {
         let switch = &self.topology.switches[self.at as usize];
         let (tier, below) = self.topology.below(self.at);
         match self.choose.filter(|_| self.topology.homes[pkt.dst.index()].below[tier] != below) {
-            None => Some(switch.down + u32::from(self.topology.turn(self.at, pkt))),
+            None => Some(switch.down + u32::from(self.topology.turn(self.at, (pkt.dst, pkt.path)))),
             Some(choose) => {
                 let known = RoutingView { topology: &self.topology, state: &self.state };
                 Some(switch.up + choose(&known, self.at, pkt, self.draw, &mut self.draws))

@@ -7,6 +7,7 @@ use units::{Dur, Time};
 use crate::message_table::MessageTable;
 use crate::outcome::{QueueBytes, Sample};
 use crate::partition::Partition;
+use crate::topology::HEIGHTS;
 
 /// After so many samples the time between two doubles, and again after as many more: a run that
 /// waits for timeouts that back off may last for simulated hours.
@@ -45,7 +46,7 @@ impl Sampler {
         messages: &MessageTable,
     ) {
         self.scratch.clear();
-        let mut tier_bytes = [0; 3];
+        let mut tier_bytes = [0; HEIGHTS];
         let (mut placed_bytes, mut packets) = (0, 0);
         for part in parts {
             let sent = part.network_mut().sample(now, &mut self.scratch);

@@ -4,7 +4,7 @@
 //! only way there is. So a route is a few digits (which uplink at each tier), computed where it is
 //! needed; no table grows with pairs of hosts. So it is in a VL2, where every way between racks
 //! goes up to a core switch (`crate::valiant`). In a graph the paths of each pair of racks are
-//! listed (`crate::graph`).
+//! listed (`crate::graph`). Several planes are copies of one tree (`crate::planes`).
 //!
 //! Links are directed and numbered per transmitting node: hosts first, then the switches from the
 //! lowest tier up, and for each switch its down ports (by the child's position) before its up
@@ -15,6 +15,7 @@ mod builder;
 mod clos;
 mod ideal;
 mod jellyfish;
+mod planes;
 mod stages;
 mod vl2;
 
@@ -26,10 +27,12 @@ use units::{Dur, HostId, Rate};
 
 use crate::config::{Fault, FaultAction};
 use crate::graph::Graph;
+use crate::planes::Planes;
 
 pub use bcube::Bcube;
 pub use clos::Clos;
 pub use jellyfish::Jellyfish;
+pub use planes::PLANES_MAX;
 pub use stages::Stage;
 pub use vl2::Vl2;
 
@@ -42,13 +45,34 @@ pub enum Node {
     Host(u32),
     /// A switch of a tier, numbered from zero within the tier.
     Switch(Tier, u32),
+    /// A switch of one of several planes, numbered from zero within its tier there.
+    Plane(u8, Tier, u32),
 }
 
-/// The kinds of switches, by where they stand. A fabric has either some of the first three or the
-/// last two.
+impl Node {
+    /// The tier of a switch.
+    #[must_use]
+    pub fn tier(self) -> Option<Tier> {
+        match self {
+            Self::Host(_) => None,
+            Self::Switch(tier, _) | Self::Plane(_, tier, _) => Some(tier),
+        }
+    }
+
+    /// Whether it is a switch, or what forwards within a host.
+    #[must_use]
+    pub fn is_switch(self) -> bool {
+        self.tier().is_some()
+    }
+}
+
+/// The kinds of switches, by where they stand, from the hosts up. A fabric has either some of
+/// `Tor`, `Agg` and `Core`, with `Nic` if it has several planes, or the last two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Tier {
+    /// The interface of a host of several planes: one port into each.
+    Nic,
     /// Top of rack: hosts below. The leaves of a leaf-spine, the only switch of a star, every
     /// switch of a Jellyfish.
     Tor,
@@ -64,15 +88,18 @@ pub enum Tier {
 
 impl Tier {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Tor, Self::Agg, Self::Core, Self::Relay, Self::Level];
+    pub const ALL: [Self; 6] =
+        [Self::Nic, Self::Tor, Self::Agg, Self::Core, Self::Relay, Self::Level];
 
-    /// How many tiers are below this one, 0 to 2.
+    /// How many tiers of switches are below this one, 0 to 2; 3 of a NIC, whose links are counted
+    /// by themselves.
     #[must_use]
     pub const fn height(self) -> usize {
         match self {
             Self::Tor | Self::Relay => 0,
             Self::Agg | Self::Level => 1,
             Self::Core => 2,
+            Self::Nic => 3,
         }
     }
 }
@@ -80,6 +107,7 @@ impl Tier {
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Nic => "nic",
             Self::Tor => "tor",
             Self::Agg => "agg",
             Self::Core => "core",
@@ -94,6 +122,7 @@ impl fmt::Display for Node {
         match self {
             Self::Host(n) => write!(f, "host {n}"),
             Self::Switch(tier, n) => write!(f, "{tier} {n}"),
+            Self::Plane(plane, tier, n) => write!(f, "plane {plane} {tier} {n}"),
         }
     }
 }
@@ -123,14 +152,17 @@ pub struct Link {
 }
 
 impl Link {
-    /// The height of the tier of its upper end, 0 to 2.
+    /// The height of the tier of its upper end, less than [`HEIGHTS`].
     #[must_use]
     pub fn height(&self) -> usize {
-        let height = |node| match node {
-            Node::Host(_) => 0,
-            Node::Switch(tier, _) => tier.height(),
-        };
-        height(self.from).max(height(self.to))
+        self.from.tier().max(self.to.tier()).map_or(0, Tier::height)
+    }
+
+    /// Whether it leads to a host, or to the port of one.
+    #[must_use]
+    pub fn is_last_hop(&self) -> bool {
+        matches!(self.to, Node::Host(_) | Node::Switch(Tier::Nic, _))
+            && self.from.tier() != Some(Tier::Nic)
     }
 }
 
@@ -203,6 +235,8 @@ pub(crate) enum Shape {
     Valiant { shortcut: bool },
     /// The paths of each pair of racks are listed.
     Graph(Graph),
+    /// Copies of a tree of tiers side by side.
+    Planes(Box<Planes>),
 }
 
 /// A fabric: nodes and links.
@@ -245,6 +279,9 @@ impl fmt::Display for TopologyError {
 }
 
 impl std::error::Error for TopologyError {}
+
+/// How many heights there are ([`Tier::height`]).
+pub const HEIGHTS: usize = 4;
 
 /// More directed links than this are refused: a k=64 fat-tree has 393 216.
 const LINKS_MAX: u64 = 4_000_000;
@@ -298,10 +335,25 @@ impl Topology {
         self.switches_in[tier as usize]
     }
 
-    /// How many switches have hosts. They come before all other switches.
+    /// Whether `node` is one of its hosts or switches.
+    #[must_use]
+    pub fn has(&self, node: Node) -> bool {
+        match (node, self.planes()) {
+            (Node::Host(n), _) => n < self.hosts(),
+            (Node::Switch(Tier::Nic, n), Some(_)) => n < self.hosts(),
+            (Node::Switch(tier, n), None) => n < self.switches_of(tier),
+            (Node::Plane(plane, tier, n), Some(planes)) => {
+                u32::from(plane) < planes.count() && planes.plane().has(Node::Switch(tier, n))
+            }
+            (Node::Switch(..), Some(_)) | (Node::Plane(..), None) => false,
+        }
+    }
+
+    /// How many racks there are, each the hosts of one switch, or of one in each plane.
     #[must_use]
     pub fn racks(&self) -> u32 {
-        self.switches_of(Tier::Tor) + self.switches_of(Tier::Relay)
+        let tree = self.planes().map_or(self, Planes::plane);
+        tree.switches_of(Tier::Tor) + tree.switches_of(Tier::Relay)
     }
 
     /// The directed links, in their order.
@@ -335,7 +387,7 @@ impl Topology {
     /// What does not.
     pub fn check_slot_heap(&self, faults: &[Fault]) -> Result<(), String> {
         let Some(slot) = self.switch_slot.filter(|_| self.slot_heap()) else { return Ok(()) };
-        let of_switches = self.links.iter().filter(|link| matches!(link.from, Node::Switch(..)));
+        let of_switches = self.links.iter().filter(|link| link.from.is_switch());
         let slowest = of_switches.min_by_key(|link| link.rate);
         let longest = slowest.map(|link| (link, link.rate.serialise(u64::from(self.mtu))));
         if let Some((link, time)) = longest.filter(|(_, time)| *time > slot) {
@@ -358,10 +410,13 @@ impl Topology {
     /// The number of the link from `from` to `to`, if they are joined.
     #[must_use]
     pub fn find_link(&self, from: Node, to: Node) -> Option<u32> {
-        let first = match from {
-            Node::Host(host) if host < self.hosts() => host,
-            Node::Switch(tier, n) if n < self.switches_of(tier) => {
-                let switch = &self.switches[self.switch_index(tier, n)];
+        if !self.has(from) {
+            return None;
+        }
+        let first = match (from, self.switch_at(from)) {
+            (Node::Host(host), _) => host,
+            (_, Some(at)) => {
+                let switch = &self.switches[at as usize];
                 // Most shapes list a switch's ports by what they lead to. One with thousands of
                 // hosts would make building the fabric quadratic if each were looked for in turn.
                 let (down, up) = (switch.down as usize, switch.up as usize);
@@ -377,7 +432,7 @@ impl Topology {
                 }
                 switch.down
             }
-            _ => return None,
+            (_, None) => return None,
         };
         self.links[first as usize..]
             .iter()
@@ -386,13 +441,13 @@ impl Topology {
             .map(|position| first + position as u32)
     }
 
-    /// The switch that `host` is below: a number from 0, less than [`Topology::racks`].
+    /// The rack of `host`: a number from 0, less than [`Topology::racks`].
     ///
     /// # Panics
     /// There is no such host.
     #[must_use]
     pub fn rack(&self, host: HostId) -> u32 {
-        self.homes[host.index()].tor()
+        self.planes().map_or(self, Planes::plane).homes[host.index()].tor()
     }
 
     /// The number of the same link in the other direction.
@@ -419,8 +474,13 @@ impl Topology {
     /// The rate at which a host can receive: that of its ToR's link to it.
     #[must_use]
     pub fn receive_rate(&self, host: HostId) -> Rate {
-        let home = self.homes[host.index()];
-        self.links[(self.switches[home.tor() as usize].down + u32::from(home.slot())) as usize].rate
+        self.links[self.last_link(host) as usize].rate
+    }
+
+    /// The link over which a host receives.
+    pub(crate) fn last_link(&self, host: HostId) -> u32 {
+        let home = &self.homes[host.index()];
+        self.switches[home.tor() as usize].down + u32::from(home.slot())
     }
 
     /// The longest base round-trip time. In a tree of tiers, that between the first host and the
@@ -494,7 +554,9 @@ impl Topology {
     pub fn longest_path(&self) -> u32 {
         match &self.shape {
             Shape::Graph(graph) => 2 + graph.longest(),
-            Shape::Tree | Shape::Valiant { .. } => self.hops(HostId(0), HostId(self.hosts() - 1)),
+            Shape::Tree | Shape::Valiant { .. } | Shape::Planes(_) => {
+                self.hops(HostId(0), HostId(self.hosts() - 1))
+            }
         }
     }
 
@@ -502,8 +564,22 @@ impl Topology {
     pub(crate) fn graph(&self) -> Option<&Graph> {
         match &self.shape {
             Shape::Graph(graph) => Some(graph),
-            Shape::Tree | Shape::Valiant { .. } => None,
+            Shape::Tree | Shape::Valiant { .. } | Shape::Planes(_) => None,
         }
+    }
+
+    /// Its planes, if it has several.
+    pub(crate) fn planes(&self) -> Option<&Planes> {
+        match &self.shape {
+            Shape::Planes(planes) => Some(planes),
+            Shape::Tree | Shape::Valiant { .. } | Shape::Graph(_) => None,
+        }
+    }
+
+    /// How many planes it has, each with a port of every host.
+    #[must_use]
+    pub fn plane_count(&self) -> u32 {
+        self.planes().map_or(1, Planes::count)
     }
 
     /// One host of each rack.
@@ -530,7 +606,7 @@ impl Topology {
         match switch.tier {
             Tier::Agg => (1, u32::from(switch.pod)),
             Tier::Core => (2, 0),
-            Tier::Tor | Tier::Relay | Tier::Level => (0, at),
+            Tier::Nic | Tier::Tor | Tier::Relay | Tier::Level => (0, at),
         }
     }
 
@@ -549,14 +625,17 @@ impl Topology {
     pub(crate) fn delay(&self, link: u32) -> Dur {
         let link = &self.links[link as usize];
         match link.to {
-            Node::Host(_) => link.delay,
-            Node::Switch(..) => link.delay + self.switch_latency,
+            Node::Host(_) | Node::Switch(Tier::Nic, _) => link.delay,
+            Node::Switch(..) | Node::Plane(..) => link.delay + self.switch_latency,
         }
     }
 }
 
 impl Routes for Topology {
     fn paths(&self, src: HostId, dst: HostId) -> u32 {
+        if let Some(planes) = self.planes() {
+            return planes.paths(src, dst);
+        }
         let (a, b) = (self.homes[src.index()], self.homes[dst.index()]);
         if a.tor() == b.tor() {
             return 1;

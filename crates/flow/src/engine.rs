@@ -10,8 +10,8 @@ use endpoint::{
     Observer, Stat, UNBOUNDED,
 };
 use fabric::{
-    APP, Amount, Conservation, Counters, Encapsulation, End, FaultScript, LinkStats, Outcome,
-    Progress, QueueBytes, SAMPLES_OF_INTERVAL, Sample, Topology, Violated, Violation,
+    APP, Amount, Conservation, Counters, Encapsulation, End, FaultScript, HEIGHTS, LinkStats,
+    Outcome, Progress, QueueBytes, SAMPLES_OF_INTERVAL, Sample, Topology, Violated, Violation,
 };
 use hashbrown::HashMap;
 use rustc_hash::{FxBuildHasher, FxHasher};
@@ -705,7 +705,7 @@ impl<'o> Sim<'o> {
 
     fn sample(&mut self) {
         self.move_all();
-        let mut tier_bytes = [0.0; 3];
+        let mut tier_bytes = [0.0; HEIGHTS];
         for (link, (bytes, _)) in self.topology.links().iter().zip(self.pipes.carried()) {
             tier_bytes[link.height()] += bytes;
         }

@@ -85,8 +85,8 @@ pub use statistics::{
     Moments, jain, mean_and_interval, mean_and_interval_at, nearest_rank, student_t,
 };
 pub use step::{
-    CollectiveRow, StepRow, StepStats, fold_steps, read_collectives, read_steps, write_collectives,
-    write_steps,
+    CollectiveRow, StepRow, StepStats, StepTimes, fold_steps, read_collectives, read_steps,
+    write_collectives, write_steps,
 };
 pub use study::{
     AxisSpec, Curve, CurvePoint, Experiment, FigureResults, FigureRow, Form, OnPhases, Origin,

@@ -191,7 +191,7 @@ pub fn metrics_under(path: &str) -> impl Iterator<Item = Metric> {
 
 /// What tables by `[[traffic]]` table show of each: keys inside
 /// [`TrafficStats`](crate::TrafficStats).
-pub const BY_TRAFFIC: [&str; 12] = [
+pub const BY_TRAFFIC: [&str; 18] = [
     "messages.completed",
     "messages.submitted",
     "messages.failed.total",
@@ -204,6 +204,12 @@ pub const BY_TRAFFIC: [&str; 12] = [
     "jobs.time_us.p50",
     "jobs.time_us.p99",
     "jobs.quality.mean",
+    "steps.completed",
+    "steps.time_us.p50",
+    "steps.time_us.max",
+    "steps.alone_us.p50",
+    "steps.slowdown.p50",
+    "steps.slowdown.max",
 ];
 
 /// What tables by phase of the fault script show of each [`Phase`](crate::Phase).

@@ -219,6 +219,25 @@ pub struct StepStats {
     pub time_us: Stats,
     /// How long their ranks did not compute, the mean over the ranks, in microseconds.
     pub exposed_us: Stats,
+    /// Where jobs were run by themselves, too: how long the same steps took then, in microseconds.
+    pub alone_us: Stats,
+    /// How many times as long each step took as alone.
+    pub slowdown: Stats,
+}
+
+/// How long each step took that all ranks have completed, by traffic table and number.
+pub type StepTimes = BTreeMap<(u16, u32), Dur>;
+
+impl StepStats {
+    /// With what the same steps took where their job was alone. Of a step that was not completed
+    /// both together and alone nothing is said.
+    #[must_use]
+    pub fn beside(self, together: &StepTimes, alone: &StepTimes) -> Self {
+        let both = || together.iter().filter_map(|(key, time)| Some((*time, *alone.get(key)?)));
+        let ratio = |(time, alone): (Dur, Dur)| time.0 as f64 / alone.0.max(1) as f64;
+        let alone_us = both().map(|(_, alone)| alone.as_us_f64()).collect();
+        Self { alone_us, slowdown: both().map(ratio).collect(), ..self }
+    }
 }
 
 /// A step of all its ranks.
@@ -230,12 +249,13 @@ struct Step {
     exposed: u64,
 }
 
-/// Folds rows into [`StepStats`]. `ranks` says how many ranks the job of a traffic table has.
+/// Folds rows into [`StepStats`], and what each step took. `ranks` says how many ranks the job of a
+/// traffic table has in a step.
 #[must_use]
 pub fn fold_steps<'a>(
     rows: impl Iterator<Item = &'a StepRow>,
     ranks: impl Fn(u16, u32) -> u64,
-) -> StepStats {
+) -> (StepStats, StepTimes) {
     let mut steps: BTreeMap<(u16, u32), Step> = BTreeMap::new();
     for row in rows {
         let step = steps.entry((row.traffic, row.step)).or_insert(Step {
@@ -261,13 +281,16 @@ pub fn fold_steps<'a>(
         let before = before.filter(|before| before.is_completed && before.end <= step.end);
         before.map_or(step.start, |before| step.start.max(before.end))
     };
-    let times = steps.iter().filter(is_whole).map(|(key, step)| step.end.since(start(*key, step)));
-    StepStats {
+    let time = |(key, step): (&(u16, u32), &Step)| (*key, step.end.since(start(*key, step)));
+    let times: StepTimes = steps.iter().filter(is_whole).map(time).collect();
+    let stats = StepStats {
         completed: completed as u64,
         unfinished: (steps.len() - completed) as u64,
-        time_us: times.map(Dur::as_us_f64).collect(),
+        time_us: times.values().map(|time| time.as_us_f64()).collect(),
         exposed_us: whole().map(|step| step.exposed as f64 / step.ranks as f64 / 1e6).collect(),
-    }
+        ..StepStats::default()
+    };
+    (stats, times)
 }
 
 #[cfg(test)]
@@ -303,14 +326,21 @@ mod tests {
             row(3, 0, 70, 5, 0),
             StepRow { completed: false, ..row(3, 1, 70, 5, 0) },
         ];
-        let stats = fold_steps(rows.iter(), |_, _| 2);
+        let (stats, times) = fold_steps(rows.iter(), |_, _| 2);
         assert_eq!((stats.completed, stats.unfinished), (2, 2));
         assert_eq!([stats.time_us.p50, stats.time_us.max], [Some(14.0), Some(30.0)]);
         // (5 + 18) / 2 and (10 + 13) / 2.
         assert_eq!([stats.exposed_us.min, stats.exposed_us.max], [Some(11.5); 2]);
         let two_tables = [row(0, 0, 0, 1, 0), StepRow { traffic: 1, ..row(0, 0, 0, 2, 0) }];
-        assert_eq!(fold_steps(two_tables.iter(), |_, _| 1).completed, 2);
-        assert_eq!(fold_steps([].iter(), |_, _| 1), StepStats::default());
+        assert_eq!(fold_steps(two_tables.iter(), |_, _| 1).0.completed, 2);
+        assert_eq!(fold_steps([].iter(), |_, _| 1).0, StepStats::default());
+        // Alone, the first step takes half as long, the second as long, and a third is completed.
+        let alone = [((0, 0), 15), ((0, 1), 14), ((0, 2), 9)];
+        let alone = alone.map(|(step, us)| (step, Dur::from_us(us))).into();
+        let stats = stats.beside(&times, &alone);
+        assert_eq!([stats.alone_us.min, stats.alone_us.max], [Some(14.0), Some(15.0)]);
+        assert_eq!([stats.slowdown.min, stats.slowdown.max], [Some(1.0), Some(2.0)]);
+        assert_eq!(stats.time_us.max, Some(30.0), "the rest is as it was");
     }
 
     /// Rank 1 is ahead of rank 0 by a pass: three steps of 20 us end 20 us apart.
@@ -321,7 +351,7 @@ mod tests {
             [row(step, 0, start, 30, 0), row(step, 1, start + 5, 20, 0)]
         };
         let rows = [of(0), of(1), of(2)].concat();
-        let stats = fold_steps(rows.iter(), |_, _| 2);
+        let (stats, _) = fold_steps(rows.iter(), |_, _| 2);
         assert_eq!([stats.time_us.max, stats.time_us.p50], [Some(30.0), Some(20.0)]);
     }
 

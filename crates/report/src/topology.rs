@@ -88,13 +88,18 @@ fn pairs(links: &[LinkRow]) -> Vec<Pair<'_>> {
     pairs
 }
 
-/// `tor` of `tor 12`.
-fn kind(node: &str) -> &str {
-    node.split_once(' ').map_or(node, |(kind, _)| kind)
+/// `tor` and 12 of `tor 12`, and 3 of `plane 3 tor 12`.
+fn parts(node: &str) -> (&str, u64, u64) {
+    let number = |n: &str| n.parse().unwrap_or_default();
+    let (rest, n) = node.rsplit_once(' ').unwrap_or((node, ""));
+    match rest.strip_prefix("plane ").and_then(|plane| plane.split_once(' ')) {
+        Some((plane, kind)) => (kind, number(plane), number(n)),
+        None => (rest, 0, number(n)),
+    }
 }
 
-fn count_of(node: &str) -> u64 {
-    node.split_once(' ').and_then(|(_, n)| n.parse().ok()).unwrap_or_default()
+fn kind(node: &str) -> &str {
+    parts(node).0
 }
 
 /// How many links each node is away from hosts, or, without any, from the first node.
@@ -127,7 +132,7 @@ fn picture(pairs: &[&Pair<'_>]) -> Markup {
     heights.iter().for_each(|(node, height)| rows[*height].push(node));
     let mut at: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for (height, row) in rows.iter_mut().enumerate() {
-        row.sort_by_key(|node| (kind(node), count_of(node)));
+        row.sort_by_key(|node| parts(node));
         let y = TOP + ROW * (highest - height) as f64;
         let step = (WIDTH - LEFT) / row.len() as f64;
         at.extend(row.iter().zip(0..).map(|(n, i)| (*n, (LEFT + step * (f64::from(i) + 0.5), y))));
@@ -188,7 +193,7 @@ fn of_node(node: &str, (x, y): (f64, f64), number: Option<f64>) -> Markup {
         circle cx={ (format!("{x:.1}")) } cy=(y) r=(if number.is_some() { 4.0 } else { 1.5 }) {
             title { (node) }
         }
-        @if let Some(dy) = number { text.node x={ (format!("{x:.1}")) } y=(y + dy) { (count_of(node)) } }
+        @if let Some(dy) = number { text.node x={ (format!("{x:.1}")) } y=(y + dy) { (parts(node).2) } }
     }
 }
 
@@ -230,6 +235,7 @@ mod tests {
         let of: Vec<&Pair<'_>> = pairs.iter().collect();
         let heights: Vec<_> = heights(&of).into_iter().collect();
         assert_eq!(heights, [("agg <3>", 2), ("host 0", 0), ("tor 2", 1)]);
+        assert_eq!([parts("tor 12"), parts("plane 3 tor 12")], [("tor", 0, 12), ("tor", 3, 12)]);
         let page = map(&links).into_string();
         assert!(page.contains("host 0 → tor 2: 50.0 %; tor 2 → host 0: 90.0 %"), "{page}");
         assert!(page.contains("agg &lt;3&gt;") && !page.contains("agg <3>"), "{page}");

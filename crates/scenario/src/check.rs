@@ -149,6 +149,8 @@ impl Scenario {
         let hops = self.hops(sent);
         let active = hosts.min(messages.max(self.demand.flows.total()));
         let hop = if hosts < FAR { HOP_NEAR } else { HOP_FAR };
+        // Jobs alone have the messages of jobs together.
+        let runs = if self.measure.alone { 2.0 } else { 1.0 };
         Some(Estimate {
             memory: BASE
                 + hosts * OF_HOST
@@ -157,7 +159,7 @@ impl Scenario {
                 + self.demand.jobs
                 + open * OF_OPEN_MESSAGE
                 + active * window / payload * OF_PACKET,
-            seconds: STARTING + hosts * BUILDING + messages * MESSAGE + hops * hop,
+            seconds: runs * (STARTING + hosts * BUILDING + messages * MESSAGE + hops * hop),
         })
     }
 
@@ -273,6 +275,9 @@ impl Scenario {
         let (hosts, links) = (topology.hosts(), topology.links().len());
         row("topology", topology.kind().to_owned());
         row("  hosts, links (one way each)", format!("{hosts}, {links}"));
+        if topology.plane_count() > 1 {
+            row("  planes, a port of each host into each", topology.plane_count().to_string());
+        }
         if let Some(link) = topology.links().first() {
             row("  rate of a host's link", link.rate.to_string());
         }

@@ -161,11 +161,11 @@ pub(crate) fn check(options: &Options) -> Checked<()> {
     }
 }
 
-/// Run `scenario` at flow level.
+/// Run `scenario` at flow level; of its traffic table `only`, if that is given.
 pub(crate) fn run(
     scenario: &Scenario,
-    sharing: &Sharing,
-    observer: &mut (dyn Observer + Send),
+    only: Option<u16>,
+    (sharing, observer): (&Sharing, &mut (dyn Observer + Send)),
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Result<Outcome, Box<Violated>>, Error> {
     let fabric = scenario.config.clone();
@@ -173,7 +173,7 @@ pub(crate) fn run(
     let last = sharing.laws.len() - 1;
     let laws = (0..fabric.encapsulations.len()).map(|at| sharing.laws[at.min(last)]).collect();
     let config = Config { rule: sharing.rule, laws, fabric };
-    let sim = Sim::new(Arc::clone(&scenario.topology), config, apps(scenario)?, observer);
+    let sim = Sim::new(Arc::clone(&scenario.topology), config, apps(scenario, only)?, observer);
     let sim = sim.map_err(|why| {
         Diagnostic::new(why).hint("`routing.mode = \"ecmp\"` or `\"single\"`, or packets")
     })?;

@@ -25,6 +25,8 @@ pub struct Measure {
     pub rtt: bool,
     /// Whether messages are followed, so that it is known where their time went.
     pub life: bool,
+    /// Whether each training job is run by itself, too.
+    pub alone: bool,
 }
 
 /// How long messages may take after the window has closed, unless `limit` says otherwise.
@@ -62,6 +64,10 @@ keys! { END: Measure {
         "find out where the time of each message went (docs/explain.md): `life_us` in \
          summary.json, `life.parquet`. The run then uses one thread. Changes no other result"
             .default("");
+    alone: bool,
+        "run each training job (`kind = \"job\"`) once more by itself, on the same fabric with the \
+         same faults and seed, all other traffic left out: `steps.alone_us` and `steps.slowdown` in \
+         summary.json. Takes about twice as long. Changes no other result".default("");
     packet_latency: bool,
         "time every packet first transmitted in the window until its acknowledgement arrives: \
          `packet_latency_us` in summary.json, `packet_latency.parquet`. `ndp` only; the run then \
@@ -115,12 +121,31 @@ pub(crate) fn read(
         let message = "the run ends before the measurement window does";
         return table.fail("limit", message, "too early", "`limit` is the last instant");
     }
+    if measure.alone {
+        check_alone(table, traffic)?;
+    }
     if measure.packet_latency && !acknowledges {
         let message = "this transport does not acknowledge packets one by one";
         let error = table.error("packet_latency", message, "cannot be measured");
         return Err(error.hint("leave `packet_latency` out, or use `kind = \"ndp\"`"));
     }
     Ok(measure)
+}
+
+/// Whether there are jobs that are not alone anyway, and whether results name them.
+fn check_alone(table: &Reader<'_>, traffic: &Traffic) -> Checked<()> {
+    let named = traffic.tables.iter().zip(&traffic.names);
+    let jobs: Vec<_> = named.filter(|(part, _)| part.job.is_some()).collect();
+    if jobs.is_empty() || traffic.tables.len() == 1 {
+        let message = "no training job shares the fabric with other traffic: it is alone anyway";
+        let hint = "leave `alone` out, or add a second `[[traffic]]`";
+        table.warn(table.error("alone", message, "no effect").hint(hint).warning());
+    }
+    if jobs.iter().any(|(_, name)| name.is_none()) && traffic.tables.len() > 1 {
+        let message = "a job without a name has no results of its own";
+        return table.fail("alone", message, "of which job?", "give each job a `name`");
+    }
+    Ok(())
 }
 
 /// Samples of a window: enough for a plot.

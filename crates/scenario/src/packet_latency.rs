@@ -51,7 +51,7 @@ impl LatencyMeter {
     ) -> Self {
         let host = |node| match node {
             Node::Host(host) => Some(HostId(host)),
-            Node::Switch(..) => None,
+            Node::Switch(..) | Node::Plane(..) => None,
         };
         Self {
             acknowledges,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use endpoint::Framing;
-use fabric::{Node, Topology};
+use fabric::Topology;
 use nic::switch::SwitchPort;
 use queues::{
     ByClassSpec, Capacity, Classifier, CutPayloadSpec, DropTailSpec, HeaderClass, MarkAt, NdpSpec,
@@ -97,8 +97,7 @@ pub(crate) fn at_switches(
 pub(crate) fn at_last_hops(queue: &QueueSpec, topology: &Topology) -> Vec<(u32, QueueSpec)> {
     let Some(last) = queue.spec().at_last_hop() else { return Vec::new() };
     let links = (0..).zip(topology.links());
-    let to_hosts = links.filter(|(_, link)| matches!(link.to, Node::Host(_)));
-    to_hosts.map(|(n, _)| (n, last.clone())).collect()
+    links.filter(|(_, link)| link.is_last_hop()).map(|(n, _)| (n, last.clone())).collect()
 }
 
 /// The keys of `[[queue.switch]]`.

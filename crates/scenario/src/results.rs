@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use endpoint::Stat;
-use fabric::{Link, LinkStats, Node, Outcome, PauseStats, Sample, Tier, Topology};
+use fabric::{HEIGHTS, Link, LinkStats, Outcome, PauseStats, Sample, Tier, Topology};
 use metrics::{
     CollectiveRow, CriticalRow, FileError, FlowFold, FlowRow, FlowStats, JobRow, LifeStats,
     LinkRow, Packets, Pfc, Phase, PhaseFold, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
@@ -93,7 +93,8 @@ impl Evaluated {
         let Recorded { rows, lives, jobs, works, rtts } = recorded;
         let topology = &scenario.topology;
         let window = window(scenario, outcome, rows)?;
-        let folded = OfMessages::fold(scenario, outcome, recorded, window, dir)?;
+        let alone = steps::step_rows(&ran.alone);
+        let folded = OfMessages::fold(scenario, outcome, (recorded, &alone), window, dir)?;
         let mut warnings =
             warnings::of(scenario, outcome, (&folded.seen, jobs), window, folded.said);
         warnings.extend(violation.as_ref().map(why_it_ended));
@@ -113,7 +114,7 @@ impl Evaluated {
             traffic: folded.by_table,
             rtt_us: rtts.iter().map(|(rtt, _)| rtt.as_us_f64()).collect(),
             jobs: metrics::fold_jobs(jobs.iter()),
-            steps: steps::fold(scenario, steps::step_rows(works).iter()),
+            steps: steps::fold(scenario, steps::step_rows(works).iter(), &alone),
             packet_latency_us: latencies.as_ref().map(Latencies::stats).unwrap_or_default(),
             life_us: LifeStats::of(lives)?,
             delivered_twice: outcome.counters.stat(Stat::DeliveredTwice),
@@ -149,7 +150,7 @@ impl OfMessages {
     fn fold(
         scenario: &Scenario,
         outcome: &Outcome,
-        recorded: &Recorded,
+        (recorded, alone): (&Recorded, &[StepRow]),
         window: Window,
         dir: Option<&Path>,
     ) -> Result<Self, FileError> {
@@ -180,7 +181,7 @@ impl OfMessages {
             let rtts = rtts.map(|(rtt, _)| rtt.as_us_f64()).collect();
             let (jobs, of) =
                 (metrics::fold_jobs(jobs), steps.iter().filter(|s| s.traffic == table));
-            let steps = steps::fold(scenario, of);
+            let steps = steps::fold(scenario, of, alone);
             by_table.insert(name, TrafficStats::new(&stats, jobs, steps, rtts));
         }
         Ok(Self { stats, said, seen, by_table, phases: phases.finish()? })
@@ -248,7 +249,7 @@ fn timeouts(outcome: &Outcome) -> Timeouts {
 /// The most that any switch queue held.
 fn longest_queue(topology: &Topology, stats: &[LinkStats]) -> Option<u64> {
     let pairs = topology.links().iter().zip(stats);
-    let switches = pairs.filter(|(link, _)| matches!(link.from, Node::Switch(..)));
+    let switches = pairs.filter(|(link, _)| link.from.is_switch());
     switches.map(|(_, stats)| u64::from(stats.max_queue_bytes)).max()
 }
 
@@ -296,11 +297,10 @@ fn pfc(outcome: &Outcome) -> Pfc {
 
 /// The level that a link leaves and its direction, for example `tor-down`.
 fn tier(link: &Link) -> String {
-    match (link.from, link.to) {
-        (Node::Host(_), _) => "host-up".to_owned(),
-        (Node::Switch(tier, _), Node::Host(_)) => format!("{tier}-down"),
-        (Node::Switch(from, _), Node::Switch(to, _)) if to < from => format!("{from}-down"),
-        (Node::Switch(from, _), Node::Switch(..)) => format!("{from}-up"),
+    match (link.from.tier(), link.to.tier()) {
+        (None, _) => "host-up".to_owned(),
+        (Some(from), to) if to < Some(from) => format!("{from}-down"),
+        (Some(from), _) => format!("{from}-up"),
     }
 }
 
@@ -339,7 +339,7 @@ fn series(topology: &Topology, samples: &[Sample]) -> Series {
         .map(|tier| (tier, tier_rate(topology, tier)))
         .collect();
     let mut series = Series::new(tiers.iter().map(|(tier, _)| tier.to_string()).collect());
-    let mut before = (Time::ZERO, 0, [0; 3]);
+    let mut before = (Time::ZERO, 0, [0; HEIGHTS]);
     for sample in samples {
         let (at, placed, sent) = before;
         let length = sample.at.since(at).as_s_f64();
@@ -371,6 +371,6 @@ fn series(topology: &Topology, samples: &[Sample]) -> Series {
 
 /// The rates of all links whose upper end is a switch of `tier`, both directions together.
 fn tier_rate(topology: &Topology, tier: Tier) -> Rate {
-    let below = |l: &&Link| matches!(l.from.max(l.to), Node::Switch(upper, _) if upper == tier);
+    let below = |l: &&Link| l.from.tier().max(l.to.tier()) == Some(tier);
     Rate(topology.links().iter().filter(below).map(|link| link.rate.0).sum())
 }

@@ -18,7 +18,7 @@ use crate::level;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
-use crate::steps;
+use crate::steps::{self, Worked};
 use crate::steps_done::StepsDone;
 use crate::trace::{Trace, Traced, Tracer};
 
@@ -60,6 +60,8 @@ pub struct Options {
     pub interrupt: Option<Arc<AtomicBool>>,
     /// Told of each step of a training job that is complete.
     pub steps: Option<Arc<StepsDone>>,
+    /// Of the traffic, this table alone.
+    pub only: Option<u16>,
     /// The command that repeats this run, for the manifest and for failures.
     pub command: String,
 }
@@ -122,6 +124,8 @@ pub(crate) struct Ran {
     pub(crate) is_partial: bool,
     /// What the environment has to say, beside what follows from the numbers.
     pub(crate) warnings: Vec<String>,
+    /// What ranks of each training job report where it is alone, if the scenario asks for it.
+    pub(crate) alone: Vec<Worked>,
 }
 
 /// Called when the fabric is built, at time zero, and then at every grid step.
@@ -189,7 +193,8 @@ pub fn evaluate(
     options: &Options,
     progress: OnProgress<'_>,
 ) -> Result<Results, Error> {
-    let ran = unviolated(scenario, options, progress)?;
+    let mut ran = unviolated(scenario, options, progress)?;
+    ran.alone = alone(scenario, options, progress)?;
     Results::of(scenario, ran).map_err(|e| unwritable(&e))
 }
 
@@ -246,10 +251,35 @@ pub fn run(
     out: &OutputDir,
     progress: OnProgress<'_>,
 ) -> Result<Written, Error> {
-    let ran = simulate_into(scenario, options, Some(out), progress)?;
+    let mut ran = simulate_into(scenario, options, Some(out), progress)?;
     let violated = violated(scenario, options, ran.violation.as_ref());
+    if violated.is_none() && !ran.is_partial {
+        ran.alone = alone(scenario, options, progress)?;
+    }
     let summary = write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
     Ok(Written { summary, violated })
+}
+
+/// Run each training job by itself, if the scenario asks for it. What their ranks report.
+fn alone(
+    scenario: &Scenario,
+    options: &Options,
+    progress: OnProgress<'_>,
+) -> Result<Vec<Worked>, Error> {
+    let mut works = Vec::new();
+    for table in scenario.traffic.jobs_together().filter(|_| scenario.measure.alone) {
+        let (steps, trace) = (None, Trace::default());
+        let options = Options { only: Some(table), steps, trace, ..options.clone() };
+        let (from, to) = (scenario.measure.from, scenario.measure.to);
+        let mut recorder = Recorder::new(from, to, None);
+        let failed = recorder.failed();
+        let ended = sim(scenario, &options, &mut recorder, &mut while_well(progress, &failed))?;
+        if let Some(error) = violated(scenario, &options, ended.violation.as_ref()) {
+            return Err(error);
+        }
+        works.extend(recorder.finish().map_err(|e| unwritable(&e))?.works);
+    }
+    Ok(works)
 }
 
 /// The same with an observer that looks at every packet.
@@ -307,7 +337,8 @@ fn ran(
         job.rate = scenario.topology.receive_rate(HostId(job.host));
     }
     let warnings = scenario.sharing.iter().map(|_| level::MISSING.to_owned()).collect();
-    Ok(Ran { outcome, recorded, latencies, wall_s, violation, is_partial, warnings })
+    let alone = Vec::new();
+    Ok(Ran { outcome, recorded, latencies, wall_s, violation, is_partial, warnings, alone })
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
@@ -367,9 +398,9 @@ pub(crate) fn endpoints(scenario: &Scenario) -> Result<Vec<Box<dyn Endpoint>>, E
     (0..scenario.topology.hosts()).map(HostId).map(endpoint).collect()
 }
 
-/// The applications of all hosts.
-pub(crate) fn apps(scenario: &Scenario) -> Result<Vec<Box<dyn App>>, Error> {
-    Ok(scenario.traffic.apps().map_err(|e| {
+/// The applications of all hosts; of traffic table `only`, if that is given.
+pub(crate) fn apps(scenario: &Scenario, only: Option<u16>) -> Result<Vec<Box<dyn App>>, Error> {
+    Ok(scenario.traffic.apps(only).map_err(|e| {
         Diagnostic::new(format!("impossible traffic: {e}")).hint("change the tables [[traffic]]")
     })?)
 }
@@ -408,9 +439,9 @@ fn sim(
     };
     let ended = if let Some(sharing) = &scenario.sharing {
         level::check(options)?;
-        level::run(scenario, sharing, observer, &mut until_stopped)?
+        level::run(scenario, options.only, (sharing, observer), &mut until_stopped)?
     } else {
-        let (endpoints, apps) = (endpoints(scenario)?, apps(scenario)?);
+        let (endpoints, apps) = (endpoints(scenario)?, apps(scenario, options.only)?);
         let sim = Sim::new(Arc::clone(&scenario.topology), config, endpoints, apps, observer);
         let sim = sim.map_err(|e| impossible(e.to_string()))?;
         let built = Progress::default();

@@ -60,6 +60,7 @@ pub(crate) struct Places {
     pub(crate) queue: At,
     pub(crate) buffer: At,
     pub(crate) host: At,
+    pub(crate) measure: At,
     /// Of each traffic table.
     pub(crate) traffic: Vec<At>,
 }
@@ -73,6 +74,7 @@ impl Places {
             queue: tables.queue.place("kind"),
             buffer: tables.buffer.as_ref().unwrap_or(&tables.queue).place("size"),
             host: tables.host.place("stack"),
+            measure: tables.measure.place("alone"),
             traffic: tables.traffic.iter().map(|table| table.place("size")).collect(),
         }
     }

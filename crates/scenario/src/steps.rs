@@ -53,11 +53,16 @@ pub(crate) fn step_rows(works: &[Worked]) -> Vec<StepRow> {
     rows
 }
 
-/// What the steps of `rows` say.
-pub(crate) fn fold<'a>(scenario: &Scenario, rows: impl Iterator<Item = &'a StepRow>) -> StepStats {
-    metrics::fold_steps(rows, |table, step| {
-        job(scenario, table).map_or(0, |job| job.ranks_of_step(step)).into()
-    })
+/// What the steps of `rows` say, beside those of `alone`, where jobs were run by themselves.
+pub(crate) fn fold<'a>(
+    scenario: &Scenario,
+    rows: impl Iterator<Item = &'a StepRow>,
+    alone: &[StepRow],
+) -> StepStats {
+    let ranks = |table, step| job(scenario, table).map_or(0, |job| job.ranks_of_step(step)).into();
+    let (stats, together) = metrics::fold_steps(rows, ranks);
+    let (_, alone) = metrics::fold_steps(alone.iter(), ranks);
+    stats.beside(&together, &alone)
 }
 
 /// A row for each collective of each rank, in the order of traffic table, collective and rank.
@@ -130,7 +135,7 @@ pub(crate) fn warnings(scenario: &Scenario, works: &[Worked]) -> Vec<String> {
 fn unfinished(scenario: &Scenario, job: &Job, table: u16, works: &[Worked]) -> Option<String> {
     let of_job = || works.iter().filter(|worked| worked.table == table);
     let rows = step_rows(&of_job().copied().collect::<Vec<_>>());
-    let done = fold(scenario, rows.iter()).completed;
+    let done = fold(scenario, rows.iter(), &[]).completed;
     let steps = (0..job.graph().steps()).filter(|&step| job.ranks_of_step(step) > 0).count();
     if done == steps as u64 {
         return None;

@@ -4,14 +4,14 @@ mod graphs;
 
 use std::path::{Path, PathBuf};
 
-use fabric::{Clos, Fault, Link, LinkSpec, Node, Topology, Vl2};
+use fabric::{Clos, Fault, Link, LinkSpec, Node, PLANES_MAX, Topology, Vl2};
 use queues::QueueSpec;
 use units::{Dur, Rate};
 
 use crate::diagnostic::Checked;
 use crate::files;
 use crate::key::{Key, Section, keys, section};
-use crate::place::{node, there_is};
+use crate::place::{self, node, there_is};
 use crate::reader::Reader;
 use crate::registry::{Kind, kinds};
 
@@ -21,16 +21,20 @@ use graphs::{BCUBE, JELLYFISH, bcube, jellyfish};
 pub(crate) type ReadTopology = fn(&mut Reader<'_>, &Path) -> Checked<Topology>;
 
 kinds! { TOPOLOGIES: ReadTopology {
-    "star", star, || vec![links_of_all(), counts("topology.star", STAR)],
+    "star", star, || vec![links_of_all(), counts("topology.star", STAR), planes()],
         "hosts around one switch";
     "dumbbell", dumbbell, || {
         let trunk = section("topology.dumbbell.bottleneck", BOTTLENECK, &[], None);
-        vec![links_of_all(), counts("topology.dumbbell", DUMBBELL), trunk]
+        vec![links_of_all(), counts("topology.dumbbell", DUMBBELL), trunk, planes()]
     },
         "two switches with hosts on both sides of one bottleneck link";
-    "leaf-spine", leaf_spine, || vec![links_of_all(), counts("topology.leaf-spine", LEAF_SPINE), uplinks()],
+    "leaf-spine", leaf_spine, || {
+        vec![links_of_all(), counts("topology.leaf-spine", LEAF_SPINE), uplinks(), planes()]
+    },
         "two tiers: every leaf joined to every spine";
-    "fat-tree", fat_tree, || vec![links_of_all(), counts("topology.fat-tree", FAT_TREE)],
+    "fat-tree", fat_tree, || {
+        vec![links_of_all(), counts("topology.fat-tree", FAT_TREE), planes()]
+    },
         "three tiers of k-port switches, k^3/4 hosts (Al-Fares et al., SIGCOMM'08)";
     "vl2", vl2, || vec![links_of_all(), section("topology.vl2", VL2, &[], Some(&NO_VL2)), uplinks()],
         "aggregation x intermediate switches, every packet over any intermediate one \
@@ -51,6 +55,10 @@ fn uplinks() -> Section {
     section("topology.uplinks", UPLINKS, &[], None)
 }
 
+fn planes() -> Section {
+    section("topology.planes", PLANES, &[], Some(&1))
+}
+
 fn counts(name: &'static str, keys: &'static [Key<Counts>]) -> Section {
     section(name, keys, &[], Some(&Counts { oversubscription: 1, ..Counts::default() }))
 }
@@ -64,7 +72,8 @@ pub(crate) fn link_keys() -> Vec<Section> {
 /// Read `[topology]`.
 pub(crate) fn read(table: &mut Reader<'_>, dir: &Path) -> Checked<Topology> {
     let kind: &Kind<ReadTopology> = table.choose("kind", TOPOLOGIES, |k| k.name)?;
-    let mut topology = (kind.read)(table, dir)?;
+    let plane = (kind.read)(table, dir)?;
+    let mut topology = in_planes(table, kind.name, plane)?;
     let mut links = table.tables("link")?;
     for link in &mut links {
         override_link(link, &mut topology)?;
@@ -185,6 +194,27 @@ const NO_VL2: Vl2 = Vl2 {
 keys! { FILE: PathBuf {
     file (self): PathBuf, "a `.topo` file of htsim".written();
 }}
+
+keys! { PLANES: u32 {
+    planes (self): u32 [1..=PLANES_MAX],
+        "copies of this fabric, each with a port of every host; `link_rate` is that of a port, a \
+         host's rate that of all ports together. Nodes of one are written `plane n tor m`"
+            .default("");
+}}
+
+/// As many copies of a fabric as `planes` says.
+fn in_planes(table: &mut Reader<'_>, kind: &str, plane: Topology) -> Checked<Topology> {
+    if !matches!(kind, "star" | "dumbbell" | "leaf-spine" | "fat-tree") {
+        table.without(PLANES, "a star, dumbbell, leaf-spine or fat-tree");
+        return Ok(plane);
+    }
+    let mut planes = 1;
+    table.keys(PLANES, &mut planes, Some(&1))?;
+    Topology::in_planes(plane, planes).map_err(|why| {
+        let error = table.error("planes", format!("impossible planes: {why}"), "so many");
+        error.hint("fewer `planes`, or a smaller fabric; without `switch_slot`")
+    })
+}
 
 /// The most ports of a switch.
 const PORTS_MAX: u32 = 65_534;
@@ -330,14 +360,16 @@ keys! { pub(crate) NAMED: Named {
         "the link. Nodes are `host n`, `tor n`, `agg n`, `core n`. The leaves of a leaf-spine are \
          `tor`, its spines `agg`; the switch of a star is `tor 0`, those of a dumbbell `tor 0` \
          and `tor 1`. The intermediate switches of a `vl2` are `core`. In a `bcube`: `host n`, \
-         `relay n`, `switch m`, level 0 first".range("`\"A n -> B m\"`").written();
+         `relay n`, `switch m`, level 0 first. With several `planes`: `plane n tor m` and so on, \
+         `nic n -> plane m tor k` for the port of a host".range("`\"A n -> B m\"`").written();
     one_way: bool, "only in the direction written; otherwise both".default("");
 }}
 
 keys! { pub(crate) OF_SWITCH: String {
     switch (self): String,
-        "all links of this switch, both directions"
-            .range("`tor n`, `agg n`, `core n`; in a `bcube` `relay n`, `switch n`")
+        "all links of this switch, both directions, or of a whole plane"
+            .range("`tor n`, `agg n`, `core n`; in a `bcube` `relay n`, `switch n`; with `planes` \
+                    `plane n tor m`, or `plane n`")
             .default("this or `link`");
 }}
 
@@ -359,8 +391,32 @@ pub(crate) fn links_meant(
     }
     let mut text = String::new();
     table.all_keys(OF_SWITCH, &mut text)?;
+    if let Some(plane) = plane(&text) {
+        return Ok((text.trim().to_owned(), links_of_plane(table, plane, topology)?));
+    }
     let (switch, links) = links_of_switch(table, "switch", &text, topology)?;
     Ok((switch.to_string(), links))
+}
+
+/// The number of a whole plane that `text` names.
+fn plane(text: &str) -> Option<u32> {
+    text.trim().strip_prefix("plane ")?.trim().parse().ok()
+}
+
+/// All links of a plane, the ports of hosts into it included.
+fn links_of_plane(table: &Reader<'_>, plane: u32, topology: &Topology) -> Checked<Vec<u32>> {
+    let planes = topology.plane_count();
+    if planes == 1 || plane >= planes {
+        let message = format!("there is no plane {plane} in this {}", topology.kind());
+        let hint = match planes {
+            1 => "`planes` in [topology] makes several".to_owned(),
+            _ => format!("plane 0 to plane {}", planes - 1),
+        };
+        return table.fail("switch", message, "out of range", hint);
+    }
+    let mine = |node| matches!(node, Node::Plane(n, ..) if u32::from(n) == plane);
+    let links = (0..).zip(topology.links());
+    Ok(links.filter(|(_, link)| mine(link.from) || mine(link.to)).map(|(n, _)| n).collect())
 }
 
 /// The directed links that `link = "tor 0 -> agg 1"` names: that one and, unless `one_way` is set,
@@ -376,8 +432,8 @@ fn named_links(table: &mut Reader<'_>, topology: &Topology) -> Checked<Vec<u32>>
     let node = |text: &str| known_node(table, "link", text, topology, LINK_HINT);
     let (from, to) = (node(from)?, node(to)?);
     let missing = || wrong(format!("no link joins {from} and {to}"));
-    let there = topology.find_link(from, to).ok_or_else(missing)?;
-    let back = topology.find_link(to, from).ok_or_else(missing)?;
+    let there = place::link(topology, from, to).ok_or_else(missing)?;
+    let back = place::link(topology, to, from).ok_or_else(missing)?;
     Ok(if one_way { vec![there] } else { vec![there, back] })
 }
 
@@ -441,8 +497,8 @@ fn file(table: &mut Reader<'_>, dir: &Path) -> Checked<Topology> {
     let least = topo.tiers.iter().map(|tier| tier.switch_latency).min().unwrap_or(Dur::ZERO);
     for link in 0..topology.links().len() as u32 {
         let Link { rate, delay, to, .. } = topology.links()[link as usize];
-        let Node::Switch(tier, _) = to else { continue };
-        let latency = topo.tiers.get(tier as usize).map_or(least, |tier| tier.switch_latency);
+        let Some(tier) = to.tier() else { continue };
+        let latency = topo.tiers.get(tier.height()).map_or(least, |tier| tier.switch_latency);
         if latency > least {
             topology.set_link(link, LinkSpec { rate, delay: delay + (latency - least) });
         }

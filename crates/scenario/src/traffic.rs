@@ -511,10 +511,11 @@ fn check(table: &Reader<'_>, part: &Part, written: &Written, transport: &Transpo
 }
 
 impl Traffic {
-    /// One application per host.
-    pub(crate) fn apps(&self) -> Result<Vec<Box<dyn App>>, PlanError> {
+    /// One application per host; those of table `only`, if that is given.
+    pub(crate) fn apps(&self, only: Option<u16>) -> Result<Vec<Box<dyn App>>, PlanError> {
         let mut apps: Vec<Vec<mux::Part>> = (0..self.hosts).map(|_| Vec::new()).collect();
-        for (table, part) in (0..).zip(&self.tables) {
+        let wanted = |(table, _): &(u16, _)| only.is_none_or(|only| only == *table);
+        for (table, part) in (0..).zip(&self.tables).filter(wanted) {
             let &Part { transport, deadline, stop, .. } = part;
             for (host, app) in (part.apps)(self.hosts)? {
                 let app = if stop == Time::NEVER { app } else { Box::new(Stop::new(app, stop)) };
@@ -523,6 +524,12 @@ impl Traffic {
         }
         let alone = self.tables.len() == 1;
         Ok(apps.into_iter().map(|apps| Mux::of(apps, alone)).collect())
+    }
+
+    /// The tables that are training jobs beside other traffic.
+    pub(crate) fn jobs_together(&self) -> impl Iterator<Item = u16> {
+        let tables = (0..).zip(&self.tables).filter(|_| self.tables.len() > 1);
+        tables.filter(|(_, part)| part.job.is_some()).map(|(table, _)| table)
     }
 
     /// A kind of traffic that never ends by itself, if there is one.

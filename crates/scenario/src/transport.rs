@@ -521,7 +521,7 @@ pub(crate) fn check_telemetry(
     transports: &Transports,
     topology: &Topology,
 ) -> Checked<()> {
-    let writes = |link: &&Link| matches!(link.from, Node::Switch(..));
+    let writes = |link: &&Link| link.from.is_switch();
     let coded = |rate: Rate| Hop::rates().iter().any(|gbps| gbps * 1_000_000_000 == rate.0);
     let odd = topology.links().iter().filter(writes).find(|link| !coded(link.rate));
     let asks = tables.iter().zip(&transports.list).find(|(_, transport)| transport.telemetry);

@@ -52,6 +52,7 @@ pub fn name(prefix: &str, node: Node) -> String {
     match node {
         Node::Host(n) => format!("{prefix}-h{n}"),
         Node::Switch(tier, n) => format!("{prefix}-{tier}{n}"),
+        Node::Plane(plane, tier, n) => format!("{prefix}-p{plane}{tier}{n}"),
     }
 }
 
@@ -164,7 +165,7 @@ struct End {
 fn ends(topology: &Topology) -> Vec<End> {
     let interface = |at: Node, to: Node| match at {
         Node::Host(_) => HOST_INTERFACE.to_owned(),
-        Node::Switch(..) => {
+        Node::Switch(..) | Node::Plane(..) => {
             let ports = topology.links().iter().filter(|link| link.from == at);
             format!("p{}", ports.take_while(|link| link.to != to).count())
         }

@@ -128,8 +128,7 @@ impl Builder {
 
     pub(super) fn finish(mut self, aggs: u32, cores_per_agg: u32) -> Topology {
         let slowest = |core: bool| {
-            let between =
-                |l: &&Link| matches!((l.from, l.to), (Node::Switch(..), Node::Switch(..)));
+            let between = |l: &&Link| l.from.is_switch() && l.to.is_switch();
             let links = self.topology.links.iter().filter(move |link| between(link) == core);
             links.map(|link| link.rate).min()
         };

@@ -18,6 +18,10 @@ pub enum Stage {
     PodDown(u32),
     /// From the aggregation switches of its pod down to a rack's switch.
     RackDown(u32),
+    /// From a host into all planes, where there are several.
+    NicUp(HostId),
+    /// From all planes to a host.
+    NicDown(HostId),
 }
 
 impl Topology {
@@ -30,11 +34,17 @@ impl Topology {
     /// The stages from `src` to `dst` in a tree of tiers, in order; `None` in other fabrics.
     #[must_use]
     pub fn stages(&self, src: HostId, dst: HostId) -> Option<Vec<Stage>> {
+        if let Some(planes) = self.planes() {
+            let within = planes.plane().stages(src, dst)?;
+            let between = within[1..within.len() - 1].iter().copied();
+            let first = [Stage::Link(src.0), Stage::NicUp(src)];
+            let last = [Stage::NicDown(dst), Stage::Link(planes.nic_down(dst.0))];
+            return Some(first.into_iter().chain(between).chain(last).collect());
+        }
         if !matches!(self.shape, Shape::Tree) {
             return None;
         }
         let (from, to) = (self.homes[src.index()], self.homes[dst.index()]);
-        let down = self.switches[to.tor() as usize].down + u32::from(to.slot());
         let mut stages = vec![Stage::Link(src.0)];
         if from.tor() != to.tor() {
             stages.push(Stage::RackUp(from.tor()));
@@ -46,16 +56,28 @@ impl Topology {
                 stages.push(Stage::RackDown(to.tor()));
             }
         }
-        stages.push(Stage::Link(down));
+        stages.push(Stage::Link(self.last_link(dst)));
         Some(stages)
     }
 
     /// The links of `stage`, which is one of [`Topology::stages`].
     #[must_use]
     pub fn stage_links(&self, stage: Stage) -> Vec<u32> {
+        if let (Some(planes), false) = (self.planes(), matches!(stage, Stage::Link(_))) {
+            let tree = planes.plane();
+            let links = match stage {
+                Stage::NicUp(host) => vec![host.0],
+                Stage::NicDown(host) => vec![tree.last_link(host)],
+                _ => tree.stage_links(stage),
+            };
+            let all = (0..planes.count()).flat_map(|n| links.iter().map(move |l| (n, *l)));
+            return all.map(|(plane, link)| planes.link(plane, link)).collect();
+        }
         let aggs = |pod: u32| (0..self.aggs).map(move |a| *self.agg(pod, a));
         match stage {
             Stage::Link(link) => vec![link],
+            Stage::NicUp(host) => vec![host.0],
+            Stage::NicDown(host) => vec![self.last_link(host)],
             Stage::RackUp(rack) => {
                 let tor = self.switches[rack as usize];
                 (tor.up..tor.up + tor.ups).collect()

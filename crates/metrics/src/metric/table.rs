@@ -137,6 +137,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     several(("steps.exposed_us", SPREAD), "exposed communication", Us, (&["p50", "max"], IfThere),
         "of the time from a rank's own start to its own end, how much it did not compute; the mean \
          over ranks"),
+    several(("steps.alone_us", SPREAD), "step time alone", Us, (&["p50", "max"], IfThere),
+        "with `measure.alone`: how long the same steps take where all other traffic is left out"),
+    several(("steps.slowdown", SPREAD), "step slowdown", Plain, (&["p50", "max"], IfThere),
+        "the time of each step over that of the same step alone"),
     one("packets.data_sent", "data packets sent", Plain, Always,
         "with payload, sent by hosts, retransmissions included; whole run, as are all counts of \
          packets"),

@@ -276,7 +276,7 @@ fn degraded(topology: &Topology, failed: u64) -> Vec<String> {
 fn degraded_links(topology: &Topology, failed: u64) -> Vec<usize> {
     let tier = |node: Node| match node {
         Node::Switch(tier, n) => Some((tier, u64::from(n))),
-        Node::Host(_) => None,
+        Node::Host(_) | Node::Plane(..) => None,
     };
     let ends = |n: usize| (tier(topology.links()[n].from), tier(topology.links()[n].to));
     let all = 0..topology.links().len();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use endpoint::{Framing, UNBOUNDED};
-use fabric::{Node, Topology};
+use fabric::{Link, Node, Tier, Topology};
 use units::{Dur, HostId, Rate, Time};
 use workload::{Destinations, Plan, SizeDist, Start};
 
@@ -187,20 +187,20 @@ impl Load {
 
 /// The rates of the links from each rack to other switches, and of those back.
 fn uplinks(topology: &Topology) -> (Vec<Rate>, Vec<Rate>) {
-    // Switches with hosts are numbered first, and are all of one tier.
-    let rack_of: BTreeMap<Node, u32> = topology
-        .links()
-        .iter()
-        .take(topology.hosts() as usize)
-        .filter_map(|link| match link.from {
-            Node::Host(host) => Some((link.to, topology.rack(HostId(host)))),
-            Node::Switch(..) => None,
-        })
-        .collect();
+    // A NIC's ports lead to the racks of its host in all planes.
+    let host = |link: &Link| match (link.from, link.to) {
+        (Node::Switch(Tier::Nic, _), Node::Host(_)) | (_, Node::Switch(Tier::Nic, _)) => None,
+        (Node::Host(host) | Node::Switch(Tier::Nic, host), _) => Some(HostId(host)),
+        _ => None,
+    };
+    let links = topology.links().iter();
+    let rack_of: BTreeMap<Node, u32> =
+        links.filter_map(|link| Some((link.to, topology.rack(host(link)?)))).collect();
     let mut rates =
         (vec![Rate(0); topology.racks() as usize], vec![Rate(0); topology.racks() as usize]);
     for link in topology.links().iter().filter(|link| link.up) {
-        let switches = matches!((link.from, link.to), (Node::Switch(..), Node::Switch(..)));
+        let above = |node: Node| node.tier().is_some_and(|tier| tier != Tier::Nic);
+        let switches = above(link.from) && above(link.to);
         if let Some(&rack) = rack_of.get(&link.from).filter(|_| switches) {
             rates.0[rack as usize].0 += link.rate.0;
         }

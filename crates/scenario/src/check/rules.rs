@@ -250,7 +250,8 @@ fn pauses_between_messages(view: &View<'_>) -> Vec<Diagnostic> {
     let warn = |(table, _): (&Reader<'_>, &Part)| {
         let message = "with this transport each message between two hosts waits until the one \
                        before it is acknowledged";
-        let hint = "`connections = \"fresh\"`: collectives need no order of messages";
+        let hint = "`connections = \"fresh\"`: collectives need no order of messages; with \
+                    Ultra Ethernet `keep_connections`, too";
         at(table, &["connections"], message, "a round trip for each message").hint(hint)
     };
     tables.filter(|(_, part)| pauses(part)).map(warn).collect()

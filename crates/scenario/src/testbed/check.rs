@@ -47,6 +47,10 @@ pub(super) fn scenario(scenario: &Scenario) -> Checked<()> {
     for node in switches(scenario) {
         switch(scenario, node)?;
     }
+    if scenario.measure.alone {
+        let error = places.measure.error("a testbed runs once", "only in the simulator");
+        return Err(error.hint("leave `alone` out of [measure]"));
+    }
     if scenario.host.queue.is_some() || scenario.host.stack.is_some() {
         let error = places.host.error("real hosts have a stack of their own", "only simulated");
         return Err(error.hint("leave `queue` and `stack` of [host] out"));

@@ -82,7 +82,7 @@ impl Shared {
 /// The parties of all hosts.
 pub(super) fn parties(scenario: &Scenario) -> Result<Vec<Party>, Error> {
     let endpoints = crate::run::endpoints(scenario)?;
-    Ok(endpoints.into_iter().zip(crate::run::apps(scenario)?).collect())
+    Ok(endpoints.into_iter().zip(crate::run::apps(scenario, None)?).collect())
 }
 
 /// Run host `me` in its namespace until the run is over. `None` if it never began.

@@ -131,6 +131,7 @@ pub fn run(
         violation: None,
         is_partial: false,
         warnings,
+        alone: Vec::new(),
     };
     let summary = run::write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
     let costs = costs(&hosts, &switches);

@@ -101,7 +101,8 @@ choices!(Rule,
     "bitmap" => Rule::Bitmap,
     "skip" => Rule::Skip,
     "reps" => Rule::Reps,
-    "mixed" => Rule::Mixed);
+    "mixed" => Rule::Mixed,
+    "mrc" => Rule::Mrc);
 
 /// For the reference.
 pub(super) fn keys() -> Vec<Section> {
@@ -119,13 +120,14 @@ pub(super) fn read(table: &mut Reader<'_>, around: &Around<'_>) -> Checked<Trans
     let ratio = || around.topology.oversubscription();
     config.oversubscription = Some(config.oversubscription.unwrap_or_else(ratio));
     (config.paths, config.entropies) = paths(around.mode, config.entropies);
+    reaches_planes(table, config.entropies, around.topology.plane_count())?;
     let derived = uet::Derived::new(&network, config.trimming).max_window;
     let most = config.max_window.map_or(derived, |bytes| bytes.0);
     let mtu = u64::from(config.mtu());
     let trims = if config.trimming { Need::Needs } else { Need::Ignores };
     let first = config.initial_window.map_or(most, |bytes| bytes.0).clamp(mtu, most);
     Ok(Transport {
-        pauses: true,
+        pauses: config.keep_connections.is_none(),
         mtu: config.mtu().max(config.control_size),
         classes: vec![config.class],
         first_window: first / mtu * u64::from(config.payload),
@@ -157,6 +159,16 @@ fn network(config: &Config, around: &Around<'_>) -> Network {
         mtu: config.mtu(),
         payload: config.payload,
     }
+}
+
+/// A message that is sprayed needs an EV for each plane.
+fn reaches_planes(table: &Reader<'_>, entropies: u16, planes: u32) -> Checked<()> {
+    if entropies == 1 || u32::from(entropies) >= planes {
+        return Ok(());
+    }
+    let message =
+        format!("{entropies} entropy values reach {entropies} of {planes} planes at most");
+    table.fail("entropies", message, "too few", "at least one for each plane, or 1: one path")
 }
 
 /// What EVs are where paths are chosen by `mode`, and how many. A message with one path has one.

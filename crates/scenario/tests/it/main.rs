@@ -48,6 +48,7 @@ mod p4_senders;
 mod p4_switch;
 mod partition_aggregate;
 mod phases;
+mod planes;
 mod python_keys;
 mod queues_at_switches;
 mod rate_control;

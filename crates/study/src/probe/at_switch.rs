@@ -1,7 +1,7 @@
 //! When packets reached the switch where they are and when they left it, for probes of queues.
 
 use endpoint::{Packet, PacketEvent};
-use fabric::{Link, Node, Topology};
+use fabric::{Link, Topology};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::Time;
@@ -44,7 +44,7 @@ impl AtSwitch {
         }
         let link = topology.links().get(link as usize)?;
         let mut delay = link.delay;
-        let reached = if matches!(link.to, Node::Switch(..)) {
+        let reached = if link.to.is_switch() {
             delay += topology.switch_latency();
             self.reached.insert(pkt.key, at)
         } else {

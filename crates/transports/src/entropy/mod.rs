@@ -11,19 +11,22 @@
 //! | bitmap | 8 B, and 4 bits for each EV |
 //! | REPS | 24 B |
 //! | mixed | that of the bitmap, and 2 B for each EV that waits to be used again, n at most |
+//! | MRC | 8 B, and 16 B for each EV |
 
 mod bitmap;
 mod mixed;
+mod mrc;
 mod oblivious;
 mod reps;
 #[cfg(test)]
 mod tests;
 
 use endpoint::{Draw, Purpose, Stream};
-use units::Time;
+use units::{Dur, Time};
 
 use bitmap::Bitmap;
 use mixed::Mixed;
+use mrc::Mrc;
 use oblivious::Oblivious;
 use reps::Reps;
 
@@ -45,6 +48,18 @@ pub enum Rule {
     Reps,
     /// As REPS, but otherwise the bitmap's.
     Mixed,
+    /// MRC: an EV that was marked or trimmed is skipped for a while, one that lost a packet is left
+    /// out until a probe through it is answered.
+    Mrc,
+}
+
+/// How long a rule that knows time waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// The base round trip: an EV with a mark is skipped for so long at most.
+    pub rtt: Dur,
+    /// The timeout: an EV that is left out is probed every so often.
+    pub rto: Dur,
 }
 
 /// What became of a packet.
@@ -73,12 +88,13 @@ enum State {
     Bitmap(Bitmap),
     Reps { mask: u16, high: u16, state: Reps },
     Mixed(Mixed),
+    Mrc(Mrc),
 }
 
 impl Entropy {
     /// The choice among `values` EVs, a power of two up to [`VALUES_MAX`], by `rule`.
     #[must_use]
-    pub fn new(rule: Rule, values: u16, draw: Draw) -> Self {
+    pub fn new(rule: Rule, values: u16, waits: Waits, draw: Draw) -> Self {
         let values = values.clamp(1, VALUES_MAX);
         let mask = values.next_power_of_two() - 1;
         let mut draws = Draws { stream: draw.stream(ENTROPY), drawn: 0 };
@@ -88,18 +104,38 @@ impl Entropy {
             Rule::Skip => State::Bitmap(Bitmap::once(mask, &mut draws)),
             Rule::Reps => State::Reps { mask, high: draws.bits() & !mask, state: Reps::default() },
             Rule::Mixed => State::Mixed(Mixed::new(mask, &mut draws)),
+            Rule::Mrc => State::Mrc(Mrc::new(mask, waits, &mut draws)),
         };
         Self { draws, state }
     }
 
-    /// The EV of the next packet.
-    pub fn choose(&mut self) -> u16 {
+    /// The EV of the next packet, which leaves `now`.
+    pub fn choose(&mut self, now: Time) -> u16 {
         let draws = &mut self.draws;
         match &mut self.state {
             State::Oblivious(state) => state.next(draws),
             State::Bitmap(state) => state.next(draws),
             State::Reps { mask, high, state } => *high | state.next(*mask, draws),
             State::Mixed(state) => state.next(draws),
+            State::Mrc(state) => state.next(now, draws),
+        }
+    }
+
+    /// When a path has to be probed, or sooner.
+    #[must_use]
+    pub fn probe_due(&self) -> Option<Time> {
+        match &self.state {
+            State::Mrc(state) => state.probe_due(),
+            _ => None,
+        }
+    }
+
+    /// The next EV to be probed `now`, if one is due: what becomes of the probe is said by
+    /// [`Entropy::feedback`].
+    pub fn probe(&mut self, now: Time) -> Option<u16> {
+        match &mut self.state {
+            State::Mrc(state) => state.probe(now),
+            _ => None,
         }
     }
 
@@ -110,6 +146,7 @@ impl Entropy {
             State::Bitmap(state) => state.feedback(value, what),
             State::Reps { state, .. } => state.feedback(now, value, what),
             State::Mixed(state) => state.feedback(value, what),
+            State::Mrc(state) => state.feedback(now, value, what),
         }
     }
 }

@@ -22,9 +22,14 @@ impl Oblivious {
 
     /// The next EV, and on.
     pub(super) fn next(&mut self, draws: &mut Draws) -> u16 {
-        let value = self.high | self.current();
+        let value = self.value(self.current());
         self.skip(draws);
         value
+    }
+
+    /// The EV with these low bits.
+    pub(super) fn value(&self, low: u16) -> u16 {
+        self.high | low
     }
 
     /// The low bits of the next EV.

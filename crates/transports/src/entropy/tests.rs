@@ -7,11 +7,14 @@ use proptest::prelude::*;
 use units::{Dur, Time};
 
 use super::bitmap::{Bitmap, PENALTY_MAX};
+use super::mrc::Mrc;
 use super::oblivious::Oblivious;
 use super::reps::{EXPLORE, FREEZE, PLACES, Reps};
-use super::{Draws, ENTROPY, Entropy, Feedback, Rule};
+use super::{Draws, ENTROPY, Entropy, Feedback, Rule, Waits};
 
-const RULES: [Rule; 5] = [Rule::Oblivious, Rule::Bitmap, Rule::Skip, Rule::Reps, Rule::Mixed];
+const RULES: [Rule; 6] =
+    [Rule::Oblivious, Rule::Bitmap, Rule::Skip, Rule::Reps, Rule::Mixed, Rule::Mrc];
+const WAITS: Waits = Waits { rtt: Dur::from_us(10), rto: Dur::from_us(70) };
 const START: Time = Time(1_000_000_000);
 
 fn draw(seed: u64) -> Draw {
@@ -41,12 +44,12 @@ fn a_bitmap_has_four_bits_for_each_value() {
 /// Specs/uet.md#U6, and that the order changes.
 #[test]
 fn u6_without_losses_each_value_is_used_once_in_a_round() {
-    for rule in [Rule::Oblivious, Rule::Bitmap, Rule::Skip] {
+    for rule in [Rule::Oblivious, Rule::Bitmap, Rule::Skip, Rule::Mrc] {
         for log2 in 0..=8u32 {
             let values = 1u16 << log2;
-            let mut entropy = Entropy::new(rule, values, draw(u64::from(log2)));
+            let mut entropy = Entropy::new(rule, values, WAITS, draw(u64::from(log2)));
             let rounds: Vec<Vec<u16>> =
-                (0..20).map(|_| (0..values).map(|_| entropy.choose()).collect()).collect();
+                (0..20).map(|_| (0..values).map(|_| entropy.choose(START)).collect()).collect();
             for round in &rounds {
                 let different: BTreeSet<u16> = round.iter().copied().collect();
                 assert_eq!(different.len(), usize::from(values), "{rule:?}");
@@ -64,10 +67,10 @@ fn a_penalised_value_misses_as_many_turns() {
     for (what, turns) in
         [(Feedback::Marked, 1), (Feedback::Trimmed, 4), (Feedback::Lost, PENALTY_MAX)]
     {
-        let mut entropy = Entropy::new(Rule::Bitmap, 8, draw(3));
-        let round: Vec<u16> = (0..8).map(|_| entropy.choose()).collect();
+        let mut entropy = Entropy::new(Rule::Bitmap, 8, WAITS, draw(3));
+        let round: Vec<u16> = (0..8).map(|_| entropy.choose(START)).collect();
         entropy.feedback(START, round[5], what);
-        let used: Vec<u16> = (0..200).map(|_| entropy.choose()).collect();
+        let used: Vec<u16> = (0..200).map(|_| entropy.choose(START)).collect();
         let until = used.iter().position(|&value| value == round[5]).unwrap();
         // A round takes seven packets while it is left out.
         let missed = u8::try_from(until / 7).unwrap();
@@ -78,17 +81,17 @@ fn a_penalised_value_misses_as_many_turns() {
 /// However often it was marked, and whatever else was.
 #[test]
 fn a_skipped_value_misses_one_turn() {
-    let mut entropy = Entropy::new(Rule::Skip, 8, draw(3));
-    let round: Vec<u16> = (0..8).map(|_| entropy.choose()).collect();
+    let mut entropy = Entropy::new(Rule::Skip, 8, WAITS, draw(3));
+    let round: Vec<u16> = (0..8).map(|_| entropy.choose(START)).collect();
     for what in [Feedback::Marked, Feedback::Trimmed, Feedback::Lost, Feedback::Good] {
         entropy.feedback(START, round[5], what);
         entropy.feedback(START, round[2], what);
     }
     entropy.feedback(START, round[3], Feedback::Lost);
-    let used: BTreeSet<u16> = (0..6).map(|_| entropy.choose()).collect();
+    let used: BTreeSet<u16> = (0..6).map(|_| entropy.choose(START)).collect();
     let others: BTreeSet<u16> = [0, 1, 3, 4, 6, 7].map(|at| round[at]).into();
     assert_eq!(used, others);
-    let next: BTreeSet<u16> = (0..8).map(|_| entropy.choose()).collect();
+    let next: BTreeSet<u16> = (0..8).map(|_| entropy.choose(START)).collect();
     assert_eq!(next.len(), 8, "and no other");
 }
 
@@ -139,9 +142,9 @@ fn reps_freezes_after_a_loss_and_explores_when_it_thaws() {
 #[test]
 fn without_anything_to_use_again_mixed_is_the_bitmap() {
     let [mut mixed, mut bitmap] =
-        [Rule::Mixed, Rule::Bitmap].map(|rule| Entropy::new(rule, 64, draw(7)));
+        [Rule::Mixed, Rule::Bitmap].map(|rule| Entropy::new(rule, 64, WAITS, draw(7)));
     for n in 0..500 {
-        let (value, same) = (mixed.choose(), bitmap.choose());
+        let (value, same) = (mixed.choose(START), bitmap.choose(START));
         assert_eq!(value, same);
         let what = [Feedback::Marked, Feedback::Trimmed, Feedback::Lost][n % 3];
         mixed.feedback(START, value, what);
@@ -149,8 +152,52 @@ fn without_anything_to_use_again_mixed_is_the_bitmap() {
     }
     mixed.feedback(START, 11, Feedback::Good);
     mixed.feedback(START, 12, Feedback::Good);
-    assert_eq!((mixed.choose(), mixed.choose()), (11, 12));
-    assert_eq!(mixed.choose(), bitmap.choose());
+    assert_eq!((mixed.choose(START), mixed.choose(START)), (11, 12));
+    assert_eq!(mixed.choose(START), bitmap.choose(START));
+}
+
+/// specs/uet.md#14.2: marked or trimmed, it is passed over for a base round trip, but not where
+/// there is no other.
+#[test]
+fn mrc_skips_a_marked_path_for_a_round_trip() {
+    let mut draws = draws(2);
+    let mut mrc = Mrc::new(7, WAITS, &mut draws);
+    mrc.feedback(START, 3, Feedback::Marked);
+    mrc.feedback(START, 5, Feedback::Trimmed);
+    let mut used = |mrc: &mut Mrc, now: Time, count: usize| -> BTreeSet<u16> {
+        (0..count).map(|_| mrc.next(now, &mut draws) & 7).collect()
+    };
+    assert_eq!(used(&mut mrc, START, 100), [0, 1, 2, 4, 6, 7].into());
+    assert_eq!(used(&mut mrc, START + WAITS.rtt, 16).len(), 8);
+    (0..8).for_each(|value| mrc.feedback(START, value, Feedback::Marked));
+    let first = used(&mut mrc, START, 1);
+    assert_eq!(used(&mut mrc, START, 50), first, "the one that was sent through is open again");
+}
+
+/// A lost packet's EV is left out and probed every timeout; an answer through it brings it back.
+#[test]
+fn mrc_leaves_a_lost_path_out_until_a_probe_is_answered() {
+    let mut draws = draws(4);
+    let mut mrc = Mrc::new(7, WAITS, &mut draws);
+    assert_eq!(mrc.probe_due(), None);
+    mrc.feedback(START, 2, Feedback::Lost);
+    mrc.feedback(START + Dur::from_us(5), 6, Feedback::Lost);
+    mrc.feedback(START + Dur::from_us(6), 6, Feedback::Lost);
+    let later = START + Dur::from_ms(1);
+    assert!((0..100).all(|_| ![2, 6].contains(&(mrc.next(later, &mut draws) & 7))));
+    let low = |value: Option<u16>| value.map(|value| value & 7);
+    let first = START + WAITS.rto;
+    assert_eq!((mrc.probe_due(), low(mrc.probe(START))), (Some(first), None));
+    assert_eq!((low(mrc.probe(first)), low(mrc.probe(first))), (Some(2), None));
+    let second = first + Dur::from_us(5);
+    assert_eq!((mrc.probe_due(), low(mrc.probe(second))), (Some(second), Some(6)));
+    assert_eq!((low(mrc.probe(second)), mrc.probe_due()), (None, Some(first + WAITS.rto)));
+    mrc.feedback(second, 6, Feedback::Good);
+    mrc.feedback(second, 2, Feedback::Marked);
+    assert_eq!((mrc.failed(), low(mrc.probe(later)), mrc.probe_due()), (0, None, None));
+    (0..8).for_each(|value| mrc.feedback(START, value, Feedback::Lost));
+    let used: BTreeSet<u16> = (0..8).map(|_| mrc.next(START, &mut draws)).collect();
+    assert!(used.len() > 1, "where all have failed, all are tried: {used:?}");
 }
 
 fn any_feedback() -> impl Strategy<Value = Feedback> {
@@ -180,7 +227,7 @@ proptest! {
         for rule in RULES {
             let run = || {
                 let values = 1u16 << log2;
-                let mut entropy = Entropy::new(rule, values, draw(seed));
+                let mut entropy = Entropy::new(rule, values, WAITS, draw(seed));
                 let (mut flight, mut sent) = (Vec::new(), Vec::new());
                 let mut now = START;
                 for (after, what) in &steps {
@@ -191,7 +238,7 @@ proptest! {
                             entropy.feedback(now, value, *what);
                         }
                         _ => {
-                            let value = entropy.choose();
+                            let value = entropy.choose(now);
                             flight.push(value);
                             sent.push(value);
                         }

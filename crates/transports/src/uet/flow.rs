@@ -12,7 +12,7 @@ use super::credit::{Credit, Demand};
 use super::nscc::{Answer, Nscc};
 use super::pieces::{Leaving, Piece};
 use super::sleek::{Seen, Sleek};
-use crate::entropy::{Entropy, Feedback, Rule};
+use crate::entropy::{Entropy, Feedback, Rule, Waits};
 use crate::received::unwrap_index;
 
 /// Packets between the first that has not arrived and the last that was sent, at most. Ours: a
@@ -26,6 +26,8 @@ const COPIES_MAX: u8 = 128;
 /// timeouts without any. Ours: what receivers give may be lost, too, and among a thousand messages
 /// a turn takes long.
 const TURN: u64 = 16;
+/// The number of probes that ask for a path alone: those of [`Sleek`] count from 1.
+const OF_A_PATH: u32 = 0;
 /// A timeout doubles so often at most. Ours.
 const DOUBLINGS_MAX: u32 = 4;
 
@@ -130,6 +132,8 @@ impl Flow {
         let draw = cx.draw.part(u64::from(msg.dst.0)).part(msg.id.0);
         let packets = config.framing().packets(msg.len);
         let most = config.window_max(&network);
+        let rto = config.rto.unwrap_or_else(|| network.rto());
+        let waits = Waits { rtt: network.rtt, rto };
         let of = (network, config.trimming, most);
         Self {
             msg,
@@ -140,7 +144,7 @@ impl Flow {
             nscc: Nscc::new(cx.now, (config.control, config.profile), of, config.initial_window),
             credit: config.credit.then(|| Credit::new(config.credit_rule, most)),
             sleek: config.sleek.then(Sleek::default),
-            entropy: Entropy::new(config.spray, config.entropies, draw),
+            entropy: Entropy::new(config.spray, config.entropies, waits, draw),
             base: 0,
             records: VecDeque::new(),
             resends: 0,
@@ -159,7 +163,7 @@ impl Flow {
             heard: cx.now,
             in_vain: Dur::ZERO,
             sooner: true,
-            rto: config.rto.unwrap_or_else(|| network.rto()),
+            rto,
             doublings: 0,
             doubled: Time::ZERO,
         }
@@ -291,7 +295,7 @@ impl Flow {
         let seq = self.sendable(config)?;
         let size = self.size(config, seq);
         let &Piece { msg, first, .. } = self.pieces.of(seq)?;
-        let entropy = self.entropy.choose();
+        let entropy = self.entropy.choose(cx.now);
         let (at, sent) = (cx.now, self.sent());
         let repeated = seq < sent;
         if repeated {
@@ -439,10 +443,13 @@ impl Flow {
         self.settle();
     }
 
-    /// The probe to be sent, if one is due: its EV and number.
+    /// The next probe to be sent, if one is due: its EV and number.
     pub(super) fn probe(&mut self, now: Time) -> Option<(u16, u32)> {
+        if let Some(entropy) = self.entropy.probe(now) {
+            return Some((entropy, OF_A_PATH));
+        }
         let number = self.sleek.as_mut()?.probe(now, self.nscc.base_rtt())?;
-        Some((self.entropy.choose(), number))
+        Some((self.entropy.choose(now), number))
     }
 
     /// Packet `psn` was trimmed, at the last hop perhaps. One that is not in flight was answered
@@ -511,7 +518,8 @@ impl Flow {
     /// The round trip of probe `number`, if it was the last. It is short, and so may take less than
     /// a full packet does at least.
     fn probe_sample(&self, cx: &Cx<'_>, number: u32) -> Option<Dur> {
-        let rtt = self.sleek.as_ref()?.probe_rtt(cx.rx_at, number)?;
+        let sleek = self.sleek.as_ref().filter(|_| number != OF_A_PATH)?;
+        let rtt = sleek.probe_rtt(cx.rx_at, number)?;
         Some(rtt.max(self.nscc.base_rtt()))
     }
 
@@ -579,7 +587,8 @@ impl Flow {
             None => self.starved.map(|at| self.patience_ends(cx, config, at)),
         };
         let probe = self.sleek.as_ref().and_then(Sleek::probe_due);
-        [timeout, probe, self.kept_until(config)].into_iter().flatten().min()
+        let path = self.entropy.probe_due();
+        [timeout, probe, path, self.kept_until(config)].into_iter().flatten().min()
     }
 
     /// When it is given up for want of messages.

@@ -191,7 +191,7 @@ impl Sender {
             self.end(cx, at, FailReason::TimedOut, out);
             return;
         }
-        if let Some((entropy, number)) = flow.probe(cx.now) {
+        while let Some((entropy, number)) = flow.probe(cx.now) {
             let path = path(&self.config, cx, to, entropy);
             let span = Span { msg: id, offset: 0, len: 0 };
             let header = Repr { message: id.0, kind: Kind::Probe { entropy, number } };

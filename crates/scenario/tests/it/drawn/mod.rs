@@ -160,11 +160,12 @@ fn rdma_transport(dice: &mut Dice, payload: u16) -> String {
 
 /// Whether it is a tree of tiers, so that a path can be named by its core switch.
 pub(crate) fn is_tree(fabric: &Topology) -> bool {
-    !["vl2", "jellyfish", "bcube"].contains(&fabric.kind())
+    fabric.plane_count() == 1 && !["vl2", "jellyfish", "bcube"].contains(&fabric.kind())
 }
 
 /// The keys of `[topology]`, links that differ excepted.
 pub(crate) fn shape(dice: &mut Dice) -> String {
+    let mut planes = Dice { draw: dice.draw.part(4), rolled: 0 };
     let mut text = match dice.below(100) {
         0..6 => format!("kind = \"star\"\nhosts = {}\n", dice.from(2, 12)),
         6..16 => format!(
@@ -219,6 +220,9 @@ pub(crate) fn shape(dice: &mut Dice) -> String {
     let (rate, delay) = (dice.pick(&RATES), dice.pick(&DELAYS));
     writeln!(text, "link_rate = \"{rate}\"\nlink_delay = \"{delay}\"").unwrap();
     dice.maybe(&mut text, 30, "switch_latency", &["\"1ns\"", "\"100ns\"", "\"800ns\""]);
+    if ["star", "dumbbell", "leaf-spine", "k = 4"].iter().any(|shape| text.contains(shape)) {
+        planes.maybe(&mut text, 20, "planes", &["2", "3", "4"]);
+    }
     text
 }
 
@@ -257,7 +261,7 @@ pub(crate) fn uneven(dice: &mut Dice, fabric: &Topology) -> String {
         return text; // Listed paths may all go over one link.
     }
     // Where there is another way.
-    let up = |link: &&Link| matches!(link.from, Node::Switch(..)) && link.from < link.to;
+    let up = |link: &&Link| link.from.is_switch() && link.from.tier() < link.to.tier();
     let ups: Vec<&Link> = fabric.links().iter().filter(up).collect();
     let spare = |link: &&&Link| ups.iter().filter(|other| other.from == link.from).count() > 1;
     let spare: Vec<&Link> = ups.iter().filter(spare).copied().collect();
@@ -793,13 +797,22 @@ pub(crate) fn faults(dice: &mut Dice, fabric: &Topology, limit: Time) -> (String
     (text, all)
 }
 
-/// A link, one direction of it or a switch: how a table names it, and which links that is.
+/// A link, one direction of it, a switch or a plane: how a table names it, and which links that is.
 fn target(dice: &mut Dice, fabric: &Topology) -> (String, Vec<u32>) {
     let link = any_link(dice, fabric);
-    if let (Node::Switch(..), true) = (link.from, dice.percent(25)) {
-        let mine = |link2: &Link| link2.from == link.from || link2.to == link.from;
-        let links = (0..).zip(fabric.links()).filter(|(_, l)| mine(l)).map(|(n, _)| n);
-        return (format!("switch = \"{}\"\n", link.from), links.collect());
+    let links_of = |mine: &dyn Fn(Node) -> bool| -> Vec<u32> {
+        let links = (0..).zip(fabric.links());
+        links.filter(|(_, l)| mine(l.from) || mine(l.to)).map(|(n, _)| n).collect()
+    };
+    match link.from {
+        Node::Plane(plane, ..) if dice.percent(20) => {
+            let links = links_of(&|node| matches!(node, Node::Plane(n, ..) if n == plane));
+            return (format!("switch = \"plane {plane}\"\n"), links);
+        }
+        node if dice.percent(25) && node.is_switch() => {
+            return (format!("switch = \"{node}\"\n"), links_of(&|other| other == node));
+        }
+        _ => {}
     }
     let one_way = dice.percent(40);
     let there = fabric.find_link(link.from, link.to);

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use endpoint::{Drop, Flags, Packet, PacketEvent};
-use fabric::{Node, Topology};
+use fabric::{Node, Tier, Topology};
 use queues::{Capacity, NdpSpec};
 use units::{Dur, Time};
 
@@ -143,7 +143,7 @@ impl Ports {
     fn arrived(&mut self, at: Time, link: u32, pkt: &Packet) {
         self.leave(at, link, pkt);
         let to = self.topology.links()[link as usize].to;
-        if matches!(to, Node::Switch(..)) {
+        if to.is_switch() {
             self.wait(at, to, pkt);
         }
     }
@@ -158,8 +158,8 @@ impl Ports {
             return;
         }
         let latency = match about.to {
-            Node::Switch(..) => self.topology.switch_latency(),
-            Node::Host(_) => Dur::ZERO,
+            Node::Host(_) | Node::Switch(Tier::Nic, _) => Dur::ZERO,
+            Node::Switch(..) | Node::Plane(..) => self.topology.switch_latency(),
         };
         let end = Time(at.0 - about.delay.0 - latency.0);
         let start = Time(end.0 - about.rate.serialise(u64::from(pkt.wire_len)).0);
@@ -221,7 +221,7 @@ impl Ports {
         }
         // Where a packet waits that has not been sent is not known: what came after it is not
         // judged.
-        let at_switch = left.iter().filter(|p| matches!(p.from, Node::Switch(..)));
+        let at_switch = left.iter().filter(|p| p.from.is_switch());
         let until = at_switch.map(|p| p.since).fold(self.judged_until, Time::min);
         for (link, stays) in std::mem::take(&mut self.stays) {
             self.port(link, &stays, until);

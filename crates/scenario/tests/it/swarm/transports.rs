@@ -161,7 +161,7 @@ fn pfabric(dice: &mut Dice, payload: u16) -> String {
 fn uet(dice: &mut Dice, payload: u16) -> String {
     let mut text =
         format!("\n[transport]\nkind = \"uet\"\npreset = \"htsim\"\npayload = \"{payload}B\"\n");
-    let sprays = ["\"oblivious\"", "\"bitmap\"", "\"skip\"", "\"reps\"", "\"mixed\""];
+    let sprays = ["\"oblivious\"", "\"bitmap\"", "\"skip\"", "\"reps\"", "\"mixed\"", "\"mrc\""];
     dice.maybe(&mut text, 70, "spray", &sprays);
     if text.contains("skip") {
         text = text.replace("htsim", "eqds");
