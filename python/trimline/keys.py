@@ -1701,8 +1701,8 @@ class QueueLink(TypedDict, total=False):
     """What the ports at its ends hold, and the lengths from which they mark, times this (0.001
     to 1000)."""
     switch: str
-    """All links of this switch, both directions (`tor n`, `agg n`, `core n`; in a `bcube` `relay
-    n`, `switch n`)."""
+    """All links of this switch, both directions, or of a whole plane (`tor n`, `agg n`, `core
+    n`; in a `bcube` `relay n`, `switch n`; with `planes` `plane n tor m`, or `plane n`)."""
 
 
 class QueueSwitch(TypedDict, total=False):
