@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::LazyLock;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -667,7 +668,7 @@ pub(crate) struct Jobs {
     /// Run only the jobs of these numbers, into their directories, and show no results
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["collect", "emit", "list_jobs"])]
-    pub(crate) job: Vec<usize>,
+    pub(crate) job: Vec<JobNumber>,
     /// Be the worker process of another one: run the job with N threads
     #[arg(long, value_name = "N", hide = true, requires = "job")]
     pub(crate) worker: Option<u32>,
@@ -688,6 +689,27 @@ impl Jobs {
             (!self.job.is_empty(), "--job"),
         ];
         options.into_iter().find_map(|(is_there, option)| is_there.then_some(option))
+    }
+}
+
+/// A job by its number, `3`; in arrays with the beginning of its directory's name, `3:0f3a9c21`,
+/// which another scenario would not have.
+#[derive(Clone, Debug)]
+pub(crate) struct JobNumber {
+    pub(crate) number: usize,
+    pub(crate) name: Option<String>,
+}
+
+impl FromStr for JobNumber {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, name) = match text.split_once(':') {
+            Some((number, name)) => (number, Some(name.to_owned())),
+            None => (text, None),
+        };
+        let number = number.trim().parse().map_err(|_| "a number of --list-jobs".to_owned())?;
+        Ok(Self { number, name })
     }
 }
 

@@ -18,6 +18,9 @@ use crate::{Ended, GOES_ON, args, cores, html, own_program, say, say_json, table
 /// The elements of an array of jobs, at most: what Slurm takes as it comes (`MaxArraySize`).
 const ELEMENTS_MAX: usize = 1000;
 
+/// Of the name of a job's directory so much stands in arrays.
+const NAME_SHOWN: usize = 8;
+
 /// So many jobs without results are named.
 const NAMED_MAX: usize = 10;
 
@@ -87,13 +90,15 @@ impl<'p> Batch<'p> {
     /// Run the jobs that `--job` names, one after the other, and nothing else.
     pub(crate) fn run_named(&self) -> Ended {
         let named = self.how.job.as_slice();
-        if let (Some(threads), [number]) = (self.how.worker, named) {
-            return workers::work(&self.jobs, *number, threads);
+        if let (Some(threads), [job]) = (self.how.worker, named) {
+            return workers::work(&self.jobs, job.number, threads);
         }
         let mut ended = Ok(());
         let mut ran_to = Vec::new();
-        for &number in named {
-            let ran = self.jobs.run(number, self.how.threads.unwrap_or(1), &|_| ());
+        for args::JobNumber { number, name } in named {
+            let number = *number;
+            let threads = self.how.threads.unwrap_or(1);
+            let ran = self.jobs.run((number, name.as_deref()), threads, &|_| ());
             let error = ran.as_ref().err().map(|error| error.render(false));
             ran_to.push(JobRun { number, directory: ran.as_ref().ok().cloned(), error });
             match (ran, named) {
@@ -326,7 +331,9 @@ impl<'p> Batch<'p> {
         for (i, number) in left.iter().enumerate() {
             let line = &mut lines[i % elements];
             let comma = if line.is_empty() { "" } else { "," };
-            let _ = write!(line, "{comma}{number}"); // into a text: cannot fail
+            // With what another scenario would not have: the file may change before it runs.
+            let name: String = self.jobs.name(*number).chars().take(NAME_SHOWN).collect();
+            let _ = write!(line, "{comma}{number}:{name}"); // into a text: cannot fail
         }
         let absolute = std::path::absolute(&dir).map_err(unwritable)?;
         let script = self.slurm_script(&lines, &absolute).map_err(unwritable)?;

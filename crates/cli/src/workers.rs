@@ -157,7 +157,7 @@ pub(crate) fn work(jobs: &Jobs<'_>, number: usize, threads: u32) -> Ended {
             tell_parent(&format!("{done}"));
         }
     };
-    let ended = jobs.run(number, threads, &step);
+    let ended = jobs.run((number, None), threads, &step);
     if let Err(error) = &ended {
         let why = match error {
             Error::Input(diagnostic) => diagnostic.to_string(),

@@ -195,18 +195,31 @@ impl<'p> Jobs<'p> {
     }
 
     /// Run the job of this number with `threads` threads, unless that was done, and say in which
-    /// directory. Where another process is running it, that is waited for.
+    /// directory. Where another process is running it, that is waited for. With `begins`, the name
+    /// of its directory must begin so.
     ///
     /// # Errors
-    /// There is no such job, it fails, or its directory cannot be written.
-    pub fn run(&self, number: usize, threads: u32, step: &dyn Fn(f64)) -> Result<PathBuf, Error> {
+    /// There is no such job, its name begins otherwise, it fails, or its directory cannot be
+    /// written.
+    pub fn run(
+        &self,
+        (number, begins): (usize, Option<&str>),
+        threads: u32,
+        step: &dyn Fn(f64),
+    ) -> Result<PathBuf, Error> {
         let Some(job) = self.plan.job(number) else {
             let error = format!("there is no job {number}");
             let hint = format!("they are numbered from 0 to {}", self.count() - 1);
             return Err(Diagnostic::new(error).hint(hint).into());
         };
         let scenario = job.scenario()?;
-        let dir = self.dir.join(name(scenario.identity(), job.seed));
+        let name = name(scenario.identity(), job.seed);
+        if begins.is_some_and(|begins| !name.starts_with(begins)) {
+            let error = format!("job {number} is another one than when the array was written");
+            let hint = "the scenario or the program has changed since: write the array anew";
+            return Err(Diagnostic::new(error).hint(hint).into());
+        }
+        let dir = self.dir.join(name);
         let out = loop {
             while OutputDir::is_in_use(&dir) {
                 std::thread::sleep(PAUSE);

@@ -227,6 +227,19 @@ done
 "#;
 
 #[test]
+fn an_array_runs_the_scenario_that_it_was_written_for() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("x.toml"), SWEEP).unwrap();
+    trimline(dir.path(), &["sweep", "x.toml", "--out", "o", "--emit", "slurm"]);
+    fs::write(dir.path().join("x.toml"), SWEEP.replace("1us", "2us")).unwrap();
+    let mut element = Command::new("sh");
+    element.arg("o/slurm/array.sh").env("SLURM_ARRAY_TASK_ID", "0").current_dir(dir.path());
+    let ran = element.output().unwrap();
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert!(text(&ran.stderr).contains("another one than when the array was written"), "{ran:?}");
+}
+
+#[test]
 fn an_array_of_a_batch_system_has_the_same_numbers() {
     let dir = tempfile::tempdir().unwrap();
     // A path as people have them.
