@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use metrics::Summary;
+use metrics::{ResultsOf, Summary};
 use scenario::{Diagnostic, Error, Options, Progress, Scenario, Variant};
 use serde::Serialize;
 use study::Step;
@@ -68,6 +68,10 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out/compare"));
     let path = out.join("report.html");
     html::check_ours(&path)?;
+    if let Some(other) = ResultsOf::in_dir(&out) {
+        let error = format!("{} has the results of {}", out.display(), other.words());
+        return Err(Diagnostic::new(error).hint("choose another directory with --out").into());
+    }
     let jobs = jobs(args, &out, progress)?;
     let bar = RunsBar::new(progress, jobs.len());
     let next = AtomicUsize::new(0);

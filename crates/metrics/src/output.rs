@@ -39,7 +39,15 @@ pub enum ResultsOf {
 }
 
 impl ResultsOf {
-    const fn words(self) -> &'static str {
+    /// Of what `dir` has results, if of anything.
+    #[must_use]
+    pub fn in_dir(dir: &Path) -> Option<Self> {
+        MARKS.into_iter().find(|(mark, ..)| dir.join(mark).exists()).map(|(.., of)| of)
+    }
+
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
         match self {
             Self::Run => "a run",
             Self::Study => "a sweep or a study",

@@ -64,7 +64,9 @@ pub(crate) fn there_is(node: Node, topology: &Topology) -> Result<(), (String, S
             _ => format!("plane 0 to plane {}", planes - 1),
         },
         Node::Switch(tier, _) | Node::Plane(_, tier, _) => {
-            match (topology.switches_of(tier) / planes).checked_sub(1) {
+            // NICs are of no plane.
+            let copies = if tier == Tier::Nic { 1 } else { planes };
+            match (topology.switches_of(tier) / copies).checked_sub(1) {
                 Some(last) => format!("{tier} 0 to {tier} {last}"),
                 None => format!("it has no {tier} switches"),
             }

@@ -194,7 +194,7 @@ pub fn evaluate(
     progress: OnProgress<'_>,
 ) -> Result<Results, Error> {
     let mut ran = unviolated(scenario, options, progress)?;
-    ran.alone = alone(scenario, options, progress)?;
+    (ran.alone, ran.is_partial) = alone(scenario, options, progress)?;
     Results::of(scenario, ran).map_err(|e| unwritable(&e))
 }
 
@@ -254,18 +254,19 @@ pub fn run(
     let mut ran = simulate_into(scenario, options, Some(out), progress)?;
     let violated = violated(scenario, options, ran.violation.as_ref());
     if violated.is_none() && !ran.is_partial {
-        ran.alone = alone(scenario, options, progress)?;
+        (ran.alone, ran.is_partial) = alone(scenario, options, progress)?;
     }
     let summary = write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
     Ok(Written { summary, violated })
 }
 
-/// Run each training job by itself, if the scenario asks for it. What their ranks report.
+/// Run each training job by itself, if the scenario asks for it. What their ranks report, and
+/// whether that was stopped.
 fn alone(
     scenario: &Scenario,
     options: &Options,
     progress: OnProgress<'_>,
-) -> Result<Vec<Worked>, Error> {
+) -> Result<(Vec<Worked>, bool), Error> {
     let mut works = Vec::new();
     for table in scenario.traffic.jobs_together().filter(|_| scenario.measure.alone) {
         let (steps, trace) = (None, Trace::default());
@@ -278,8 +279,11 @@ fn alone(
             return Err(error);
         }
         works.extend(recorder.finish().map_err(|e| unwritable(&e))?.works);
+        if ended.is_partial {
+            return Ok((works, true));
+        }
     }
-    Ok(works)
+    Ok((works, false))
 }
 
 /// The same with an observer that looks at every packet.

@@ -320,8 +320,9 @@ fn read(
         demand: &demand,
     };
     let found = check::warnings(&view);
+    let lost = lost_telemetry(&tables, &topology, &transports);
     tables.finish(&mut root)?;
-    let warnings = root.warnings().into_iter().chain(found).collect();
+    let warnings = root.warnings().into_iter().chain(found).chain(lost).collect();
     let resolved = root.finish()?;
     let config = fabric::Config {
         seed,
@@ -495,6 +496,23 @@ impl<'d> Tables<'d> {
         root.finish_table("measure", self.measure)?;
         root.finish_tables("fault", self.fault)
     }
+}
+
+/// A warning where packets pass more ports of NICs and switches than their telemetry holds.
+fn lost_telemetry(
+    tables: &Tables<'_>,
+    topology: &Topology,
+    transports: &Transports,
+) -> Option<Diagnostic> {
+    let ports = topology.longest_path().saturating_sub(1) as usize;
+    let is_lost = topology.plane_count() > 1 && transports.telemetry() && ports > wire::int::HOPS;
+    let message = format!(
+        "packets pass {ports} ports that write telemetry, and hold that of {}: of the last ones, \
+         where an incast queues, senders hear nothing",
+        wire::int::HOPS
+    );
+    let hint = "a fabric with shorter paths, a leaf-spine for example, or fewer `planes`";
+    is_lost.then(|| tables.topology.error("planes", message, "of so many").hint(hint).warning())
 }
 
 /// The table `key`, which must be there.

@@ -30,6 +30,9 @@ pub(crate) fn read(
         table.all_keys(OF_LINK, &mut share)?;
         for link in links {
             let name = &topology.links()[link as usize];
+            if let (Node::Host(_), "switch") = (name.from, named) {
+                continue;
+            }
             if let Node::Host(_) = name.from {
                 let message = format!("{name} begins at a host, which has no [queue]");
                 let error = table.error(named, message, "no port of a switch");
@@ -125,11 +128,14 @@ mod tests {
     #[test]
     fn a_switch_stands_for_all_of_its_links() {
         let switch = "[[queue.link]]\nswitch = \"agg 1\"\nshare = 0.25\n";
-        let differ = differ(&format!("{NDP}{switch}"));
-        let short = differ.iter().filter(|(_, spec)| spec.data_capacity == Capacity::Bytes(5000));
+        let spine = differ(&format!("{NDP}{switch}"));
+        let short = spine.iter().filter(|(_, spec)| spec.data_capacity == Capacity::Bytes(5000));
         let short: Vec<&str> = short.map(|(name, _)| name.as_str()).collect();
         assert_eq!(short.len(), 6, "both ways of three leaves: {short:?}");
         assert!(short.iter().all(|name| name.contains("agg 1")), "{short:?}");
+        let leaf = differ(&format!("{NDP}{}", switch.replace("agg 1", "tor 0")));
+        let short = leaf.iter().filter(|(_, spec)| spec.data_capacity == Capacity::Bytes(5000));
+        assert_eq!(short.count(), 6, "two spines both ways, and to two hosts: {leaf:?}");
     }
 
     /// It flags headers as others to hosts do.

@@ -86,8 +86,8 @@ fn farthest(
     destinations: &[HostId],
     topology: &Topology,
 ) -> Result<Vec<Sender>, (HostId, u32)> {
-    /// Hosts of one rack are joined by its switch.
-    const IN_RACK: u32 = 2;
+    // Hosts of one rack are joined by its switch; those of several planes, by their NICs, too.
+    let in_rack = if topology.plane_count() > 1 { 4 } else { 2 };
     let longest = topology.longest_path();
     let mut racks: Vec<Option<HostId>> = vec![None; topology.racks() as usize];
     for &host in destinations {
@@ -95,7 +95,7 @@ fn farthest(
     }
     let far = |source: HostId, (rack, host): (u32, &Option<HostId>)| match *host {
         None => false,
-        Some(_) if rack == topology.rack(source) => longest == IN_RACK,
+        Some(_) if rack == topology.rack(source) => longest == in_rack,
         Some(host) => topology.hops(source, host) == longest,
     };
     let mut senders: Vec<Sender> = Vec::with_capacity(sources.len());
