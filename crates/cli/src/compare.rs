@@ -68,7 +68,7 @@ pub(crate) fn compare(args: &args::Compare, progress: args::Progress) -> Ended {
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out/compare"));
     let path = out.join("report.html");
     html::check_ours(&path)?;
-    if let Some(other) = ResultsOf::in_dir(&out) {
+    if let Some(other) = ResultsOf::other_in(&out, None) {
         let error = format!("{} has the results of {}", out.display(), other.words());
         return Err(Diagnostic::new(error).hint("choose another directory with --out").into());
     }

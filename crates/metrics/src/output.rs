@@ -39,10 +39,12 @@ pub enum ResultsOf {
 }
 
 impl ResultsOf {
-    /// Of what `dir` has results, if of anything.
+    /// Of what `dir` has results, if of anything but `own`.
     #[must_use]
-    pub fn in_dir(dir: &Path) -> Option<Self> {
-        MARKS.into_iter().find(|(mark, ..)| dir.join(mark).exists()).map(|(.., of)| of)
+    pub fn other_in(dir: &Path, own: Option<Self>) -> Option<Self> {
+        let is_other =
+            |(mark, _, of): &(&str, _, Self)| Some(*of) != own && dir.join(mark).exists();
+        MARKS.into_iter().find(is_other).map(|(.., of)| of)
     }
 
     /// In words.
@@ -178,9 +180,7 @@ impl OutputDir {
             let hint = "choose another directory with --out, or move that file";
             return Err(FileError::new("write results to", &out.dir, cause, hint));
         }
-        let is_other =
-            |(mark, _, other): &&(&str, _, ResultsOf)| *other != of && out.dir.join(mark).exists();
-        if let Some((_, _, other)) = MARKS.iter().find(is_other) {
+        if let Some(other) = ResultsOf::other_in(&out.dir, Some(of)) {
             let cause = format!("it has the results of {}", other.words());
             let hint = "choose another directory with --out, or remove that one first";
             return Err(FileError::new("write results to", &out.dir, cause, hint));

@@ -71,40 +71,40 @@ fn metrics_of(ran: &AllRan, formulas: &[Arc<Formula>]) -> Vec<String> {
     names.iter().filter(is_wanted).map(|name| (*name).clone()).collect()
 }
 
-/// What warnings that differ in numbers have in common.
-fn kind(warning: &str) -> String {
-    warning.replace(|c: char| c.is_ascii_digit() || c == '.', "")
+/// Warnings, each with whose it is: those that differ in numbers are one, the first, with all whose
+/// it is.
+fn by_kind<'w, O>(all: impl Iterator<Item = (O, &'w String)>) -> Vec<(&'w str, Vec<O>)> {
+    let mut kinds: BTreeMap<String, (&str, Vec<O>)> = BTreeMap::new();
+    for (whose, warning) in all {
+        let kind = warning.replace(|c: char| c.is_ascii_digit() || c == '.', "");
+        kinds.entry(kind).or_insert_with(|| (warning, Vec::new())).1.push(whose);
+    }
+    kinds.into_values().collect()
 }
 
 /// The warnings of points, by what these are called, each once, with at how many points it is.
 /// Warnings that differ in numbers are one.
 pub(crate) fn warnings_of_points(of_points: &BTreeMap<String, Vec<String>>) -> Vec<String> {
-    let mut kinds: BTreeMap<String, (String, BTreeSet<&String>)> = BTreeMap::new();
-    for (point, warnings) in of_points {
-        for warning in warnings {
-            let example = || (format!("{point}: {warning}"), BTreeSet::new());
-            kinds.entry(kind(warning)).or_insert_with(example).1.insert(point);
-        }
-    }
     let all = of_points.len();
-    let shown = |(example, points): (String, BTreeSet<&String>)| match points.len() {
-        1 => example,
-        n => format!("{n} of {all} points, for example {example}"),
+    let each = of_points.iter().flat_map(|(point, of)| of.iter().map(move |one| (point, one)));
+    let shown = |(warning, mut points): (&str, Vec<&String>)| {
+        points.dedup();
+        match points[..] {
+            [only] => format!("{only}: {warning}"),
+            _ => format!("{} of {all} points, for example {}: {warning}", points.len(), points[0]),
+        }
     };
-    kinds.into_values().map(shown).collect()
+    by_kind(each).into_iter().map(shown).collect()
 }
 
 /// The warnings of the seeds of what is called `label`, each once, with how many seeds it is of.
 /// Warnings that differ in numbers are one.
 pub(crate) fn warnings(label: &str, of_seeds: &[Vec<String>]) -> Vec<String> {
-    let mut kinds: BTreeMap<String, (&str, usize)> = BTreeMap::new();
-    for warning in of_seeds.iter().flatten() {
-        kinds.entry(kind(warning)).or_insert((warning, 0)).1 += 1;
-    }
     let all = of_seeds.len();
-    let shown = |(warning, n)| match n {
+    let each = of_seeds.iter().flatten().map(|warning| ((), warning));
+    let shown = |(warning, whose): (&str, Vec<()>)| match whose.len() {
         1 if all == 1 => format!("{label}: {warning}"),
-        _ => format!("{label}, {n} of {all} seeds, for example: {warning}"),
+        n => format!("{label}, {n} of {all} seeds, for example: {warning}"),
     };
-    kinds.into_values().map(shown).collect()
+    by_kind(each).into_iter().map(shown).collect()
 }

@@ -166,12 +166,18 @@ fn small(dir: &Path, table: &str) {
 
 const SMALL: [&str; 4] = ["--set", "topology.k=4", "--set", "traffic.size=9KB"];
 
+/// What a sweep says that has these lines in its table and these options.
+fn swept(dir: &Path, table: &str, options: &[&str]) -> String {
+    small(dir, table);
+    let output = trimline(dir, &[&["sweep", "x.toml"], &SMALL[..], options].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    text(&output.stderr)
+}
+
 #[test]
 fn what_runs_warn_of_is_said_and_on_the_page() {
     let dir = tempfile::tempdir().unwrap();
-    small(dir.path(), "");
-    let output = trimline(dir.path(), &[&["sweep", "x.toml"], &SMALL[..]].concat());
-    let said = text(&output.stderr);
+    let said = swept(dir.path(), "", &[]);
     assert!(said.contains("iw=1, n=1: only 1 measured messages"), "{said}");
     let page = std::fs::read_to_string(dir.path().join("out/sweep/x/report.html")).unwrap();
     assert!(page.contains("Before you trust these numbers"), "{said}");
@@ -180,11 +186,8 @@ fn what_runs_warn_of_is_said_and_on_the_page() {
 #[test]
 fn a_stop_rule_that_runs_out_of_seeds_says_so() {
     let dir = tempfile::tempdir().unwrap();
-    small(dir.path(), "until = \"0.0001%\"\n");
-    let args = ["sweep", "x.toml", "--set", "host.send_jitter=1us"];
-    let output = trimline(dir.path(), &[&args, &SMALL[..]].concat());
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let said = text(&output.stderr);
+    let jitter = ["--set", "host.send_jitter=1us"];
+    let said = swept(dir.path(), "until = \"0.0001%\"\n", &jitter);
     assert!(said.contains("have intervals of more than ± 0.0001 %"), "{said}");
 }
 
