@@ -106,6 +106,10 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(trimline.ScenarioError, match="metrik") as raised:
         trimline.sweep(trimline.Scenario(swept(metrik=[])), tmp_path / "key")
     assert raised.value.file == __file__, "the line in Python"
+    with pytest.raises(trimline.ScenarioError, match="sizze") as raised:
+        edit = ["traffic.sizze={n}KB"]
+        trimline.sweep(trimline.Scenario(swept(set=edit)), tmp_path / "edit")
+    assert raised.value.file == __file__, "the line in Python"
     engine: Any = "pbs"
     with pytest.raises(ValueError, match="'local', 'slurm' or 'ray', not 'pbs'"):
         trimline.sweep(trimline.Scenario(swept()), tmp_path / "engine", engine=engine)

@@ -535,6 +535,10 @@ pub(crate) struct Estimate {
     /// Threads, as for `trimline run`
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = threads)]
     pub(crate) threads: Threads,
+    /// Estimate the jobs of each scenario's `[sweep]`, with one thread each, as `trimline sweep`
+    /// runs them
+    #[arg(long, conflicts_with_all = ["seed", "threads"])]
+    pub(crate) sweep: bool,
     /// Run so much of each, in real time
     #[arg(long = "for", value_name = "TIME", default_value = "2s")]
     pub(crate) time: Dur,

@@ -1,9 +1,8 @@
 //! `trimline check`: what a scenario will do, and what looks wrong in it.
 
 use std::io::IsTerminal;
-use std::path::Path;
 
-use scenario::{Diagnostic, Document, Scenario, Value};
+use scenario::{Diagnostic, Scenario};
 use serde::Serialize;
 use study::Sweep;
 
@@ -58,7 +57,7 @@ pub(crate) fn check(args: &args::Check) -> Ended {
     let scenario = Scenario::load(&args.file, &edits)?;
     study::check_variants(&args.file, &edits)?;
     // Edits are those of a run: a sweep may vary what they set.
-    if edits.is_empty() && has_sweep(&args.file)? {
+    if edits.is_empty() && Sweep::is_in(&args.file)? {
         Sweep::load(&args.file, &[], None)?;
     }
     if args.json {
@@ -72,10 +71,4 @@ pub(crate) fn check(args: &args::Check) -> Ended {
         1 => "1 warning".to_owned(),
         several => format!("{several} warnings"),
     })
-}
-
-/// Whether the scenario `file` has a table `[sweep]`.
-fn has_sweep(file: &Path) -> Result<bool, Diagnostic> {
-    let Value::Table(root) = Document::load(file)?.root.value else { return Ok(false) };
-    Ok(root.contains_key("sweep"))
 }

@@ -1,6 +1,6 @@
 //! `trimline estimate`: what runs will take on this machine, from a short part of each.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,15 +9,33 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::OutputDir;
 use scenario::{Calibrated, Diagnostic, Error, Options, Scenario, unwritable};
 use serde::{Deserialize, Serialize};
+use study::{Plan, PlannedPoint, Sweep};
 
-use crate::progress::Bar;
+use crate::progress::{self, Bar};
 use crate::table::{number, printable, right};
-use crate::{Ended, args, html, own_program, peak_rss, say, say_json, warn};
+use crate::{Ended, args, cores, html, own_program, peak_rss, say, say_json, warn};
+
+/// What is estimated: runs that differ only in their seeds.
+struct Asked {
+    /// Of a point of a sweep, what to call it.
+    label: Option<String>,
+    file: PathBuf,
+    edits: Vec<String>,
+    jobs: usize,
+}
+
+impl From<PlannedPoint> for Asked {
+    fn from(PlannedPoint { label, file, edits, jobs }: PlannedPoint) -> Self {
+        Self { label: Some(label), file, edits, jobs }
+    }
+}
 
 /// One scenario. The keys are part of the command-line contract; `null` is what only a run shows.
 #[derive(Serialize, Deserialize)]
 struct Estimated {
     scenario: String,
+    /// How many runs of it there are, each of which takes so much: the seeds of a sweep.
+    jobs: usize,
     hosts: u32,
     /// One way each.
     links: usize,
@@ -41,9 +59,10 @@ const PART_MIN: f64 = 0.05;
 
 /// `trimline estimate`. Several scenarios have a process each, so that memory is that of one.
 pub(crate) fn estimate(args: &args::Estimate, progress: args::Progress) -> Ended {
-    let all: Vec<Estimated> = match args.files.as_slice() {
-        [file] => vec![of_file(file, args, progress)?],
-        files => files.iter().map(|file| in_a_child(file, args)).collect::<Result<_, _>>()?,
+    let asked = asked(args, progress)?;
+    let all: Vec<Estimated> = match asked.as_slice() {
+        [only] => vec![of_runs(only, args, progress)?],
+        several => several.iter().map(|one| in_a_child(one, args)).collect::<Result<_, _>>()?,
     };
     if args.json {
         return say_json(&all);
@@ -52,6 +71,11 @@ pub(crate) fn estimate(args: &args::Estimate, progress: args::Progress) -> Ended
     let is_whole = |e: &Estimated| e.share == Some(1.0);
     if all.iter().any(is_whole) {
         say("a run of which 100 % were run is not estimated")?;
+    }
+    if args.sweep {
+        say(in_sum(&all))?;
+    } else if args.files.iter().any(|file| Sweep::is_in(file).unwrap_or(false)) {
+        say("each is one run: --sweep estimates the jobs of a `[sweep]`")?;
     }
     for small in all.iter().filter(|e| e.share.is_some_and(|share| share < PART_MIN)) {
         let percent = PART_MIN * 100.0;
@@ -64,18 +88,48 @@ pub(crate) fn estimate(args: &args::Estimate, progress: args::Progress) -> Ended
     Ok(())
 }
 
-fn of_file(
-    file: &Path,
+/// The scenarios, or the points of their sweeps.
+fn asked(args: &args::Estimate, progress: args::Progress) -> Result<Vec<Asked>, Error> {
+    let edits = args.edits.all();
+    if !args.sweep {
+        let alone = |file: &PathBuf| Asked {
+            label: None,
+            file: file.clone(),
+            edits: edits.clone(),
+            jobs: 1,
+        };
+        return Ok(args.files.iter().map(alone).collect());
+    }
+    let mut points = Vec::new();
+    for file in &args.files {
+        let sweep = Sweep::load(file, &edits, None)?;
+        let plan = progress::plan(sweep.study(), false, progress)?;
+        points.extend(plan.points().into_iter().map(Asked::from));
+    }
+    Ok(points)
+}
+
+/// Threads of each run, as `--threads` has them: jobs of a sweep have one.
+fn threads(args: &args::Estimate) -> String {
+    match args.threads.number() {
+        _ if args.sweep => "1".to_owned(),
+        Some(number) => number.to_string(),
+        None => "auto".to_owned(),
+    }
+}
+
+fn of_runs(
+    asked: &Asked,
     args: &args::Estimate,
     progress: args::Progress,
 ) -> Result<Estimated, Error> {
     let began = Instant::now();
-    let mut bar = Bar::reading(progress, &file.display().to_string());
-    let scenario = Scenario::load_telling(file, &args.edits.all(), &|file, share| {
+    let mut bar = Bar::reading(progress, &asked.file.display().to_string());
+    let scenario = Scenario::load_telling(&asked.file, &asked.edits, &|file, share| {
         bar.read(file, share);
     })?;
     let reading_s = began.elapsed().as_secs_f64();
-    let options = Options { threads: args.threads.number(), ..Options::default() };
+    let options = Options { threads: threads(args).parse().ok(), ..Options::default() };
     let dir = std::env::temp_dir().join(format!("trimline-estimate-{}", std::process::id()));
     let out = OutputDir::create(&dir).map_err(|e| unwritable(&e))?;
     bar.running(&scenario);
@@ -85,7 +139,7 @@ fn of_file(
     let page = Instant::now();
     html::of_run(out.staged())?;
     let others_s = reading_s + page.elapsed().as_secs_f64();
-    Ok(Estimated::new(&scenario, &calibrated, others_s))
+    Ok(Estimated::new(&scenario, &calibrated, others_s).of(asked))
 }
 
 impl Estimated {
@@ -96,6 +150,7 @@ impl Estimated {
         let memory = |more: f64| Some((peak_rss()? + more) / 1e6);
         Self {
             scenario: scenario.name().to_owned(),
+            jobs: 1,
             hosts: topology.hosts(),
             links: topology.links().len(),
             messages: whole.map(|whole| whole.messages.round()),
@@ -107,16 +162,24 @@ impl Estimated {
             part_us: part_until.as_us_f64(),
         }
     }
+
+    /// The same, called and counted as `asked` has it.
+    fn of(mut self, asked: &Asked) -> Self {
+        self.jobs = asked.jobs;
+        if let Some(label) = &asked.label {
+            self.scenario.clone_from(label);
+        }
+        self
+    }
 }
 
 /// The same in a process of its own, which says what is wrong.
-fn in_a_child(file: &Path, args: &args::Estimate) -> Result<Estimated, Error> {
-    let program = own_program();
-    let threads = args.threads.number().map_or("auto".to_owned(), |n| n.to_string());
+fn in_a_child(asked: &Asked, args: &args::Estimate) -> Result<Estimated, Error> {
+    let (file, program) = (&asked.file, own_program());
     let mut child = Command::new(&program[0]);
-    child.args(&program[1..]).args(["estimate", "--json", "--threads", &threads]);
+    child.args(&program[1..]).args(["estimate", "--json", "--threads", &threads(args)]);
     child.arg("--for").arg(args.time.to_string());
-    child.args(args.edits.all().iter().map(|edit| format!("--set={edit}"))).arg("--").arg(file);
+    child.args(asked.edits.iter().map(|edit| format!("--set={edit}"))).arg("--").arg(file);
     let failed = |what: String| Error::Run {
         what: format!("no estimate of {}: {what}", file.display()),
         hint: "try it alone".to_owned(),
@@ -132,13 +195,23 @@ fn in_a_child(file: &Path, args: &args::Estimate) -> Result<Estimated, Error> {
     }
     let all: Vec<Estimated> =
         serde_json::from_slice(&output.stdout).map_err(|e| failed(e.to_string()))?;
-    all.into_iter().next().ok_or_else(|| failed("its process said nothing".to_owned()))
+    let first = all.into_iter().next();
+    Ok(first.ok_or_else(|| failed("its process said nothing".to_owned()))?.of(asked))
+}
+
+/// What the jobs of a sweep take together, as many at once as there are cores.
+fn in_sum(all: &[Estimated]) -> String {
+    let jobs: usize = all.iter().map(|e| e.jobs).sum();
+    let seconds: Option<f64> = all.iter().map(|e| Some(e.wall_s? * e.jobs as f64)).sum();
+    let longest = all.iter().filter_map(|e| e.wall_s).fold(0.0, f64::max);
+    let seconds = number(seconds.map(|all| longest.max(all / f64::from(cores()))));
+    format!("{jobs} jobs, {} at once: {seconds} s", cores())
 }
 
 /// A row per scenario.
 fn table(all: &[Estimated]) -> String {
     let mut table = Table::new();
-    let head = ["scenario", "hosts", "links", "messages", "packet-hops", "memory (MB)"];
+    let head = ["scenario", "runs", "hosts", "links", "messages", "packet-hops", "memory (MB)"];
     table.load_style(UTF8_FULL_CONDENSED);
     table.set_header(head.into_iter().chain(["wall time (s)", "run for it"]));
     for e in all {
@@ -147,6 +220,7 @@ fn table(all: &[Estimated]) -> String {
         let [messages, packet_hops] = counts;
         table.add_row([
             printable(&e.scenario),
+            e.jobs.to_string(),
             e.hosts.to_string(),
             e.links.to_string(),
             messages,

@@ -1,12 +1,11 @@
 //! `trimline init`: a first scenario with comments, from the answers to three questions.
 
-use std::fs::File;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
 use scenario::{Diagnostic, Error};
 
-use crate::{Ended, args, say_written, tell};
+use crate::{Ended, args, say_written, tell, write_new};
 
 /// An answer: its name, what it is, and its part of the scenario.
 struct Answer {
@@ -202,14 +201,10 @@ pub(crate) fn init(args: &args::Init) -> Ended {
         let error = Diagnostic::new(format!("cannot write {}: {why}", file.display()));
         Error::from(error.hint("name another file"))
     };
-    let mut to = match File::create_new(file) {
-        Ok(to) => to,
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(unwritable("it is there already".to_owned()));
-        }
-        Err(e) => return Err(unwritable(e.to_string())),
-    };
-    to.write_all(text.as_bytes()).map_err(|e| unwritable(e.to_string()))?;
+    write_new(file, &text).map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => unwritable("it is there already".to_owned()),
+        _ => unwritable(e.to_string()),
+    })?;
     let name = file.display();
     let next = format_args!("try: trimline check {name}, then: trimline run {name}");
     say_written(args.json, file, format_args!("{name} is written; {next}"))

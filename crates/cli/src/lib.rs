@@ -34,7 +34,8 @@ mod workers;
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -140,6 +141,15 @@ fn clear_when_interrupted() {
     if let Err(error) = ended {
         warn(&format!("an interrupted run will leave its unfinished files: {error}"));
     }
+}
+
+/// Write a file that is not there yet, whole: what a full disk leaves of it is removed.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(text.as_bytes()).inspect_err(|_| {
+        // The error is said; that it cannot be removed changes nothing.
+        let _ = std::fs::remove_file(path);
+    })
 }
 
 /// The processor cores that this process may use.

@@ -2,12 +2,12 @@
 //! the sources.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use scenario::{Diagnostic, Error};
 
-use crate::{Ended, say_written};
+use crate::{Ended, say_written, write_new};
 
 /// Path and text of each file, sorted.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
@@ -69,11 +69,10 @@ pub(crate) fn write(dir: &Path) -> Ended {
 /// A link in the place of a file is not followed.
 fn put(path: &Path, text: &str) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    match fs::File::create_new(path) {
-        Ok(mut file) => file.write_all(text.as_bytes()),
+    match write_new(path, text) {
         // The same text, as was looked at before.
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(e) => Err(e),
+        written => written,
     }
 }
 

@@ -185,10 +185,12 @@ impl Document {
         read.map_err(|d: Diagnostic| of_diagnostic(py, &d))
     }
 
-    /// Read the table `[sweep]` of it, which is written to `file`.
+    /// Read the table `[sweep]` of it, which is written to `file`, and what it makes of its first
+    /// point: most of what is wrong in edits is so at every point.
     #[expect(clippy::needless_pass_by_value, reason = "made from an object of Python")]
     fn check_sweep(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
-        let read = py.detach(|| Sweep::of_document(&self.document, &file, &[], None).map(drop));
+        let read =
+            py.detach(|| Sweep::of_document(&self.document, &file, &[], None)?.check_first());
         read.map_err(|d| of_diagnostic(py, &d))
     }
 }

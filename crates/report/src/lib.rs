@@ -45,7 +45,7 @@ pub enum ReportError {
     File(#[from] FileError),
     /// The directory holds no results.
     #[error("{} is not a result directory: it has no summary.json (give the directory that \
-             `trimline run --out` wrote to)", .0.display())]
+             `trimline run --out` wrote to; a comparison without seeds has one for each label)", .0.display())]
     NoResults(PathBuf),
     /// A comparison of nothing.
     #[error("nothing to compare (give at least one result directory)")]

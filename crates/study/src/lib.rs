@@ -39,7 +39,7 @@ mod variant;
 
 pub use comparison::{Comparison, What};
 pub use job::{About, Finished, JobEnd, Jobs};
-pub use plan::Plan;
+pub use plan::{Plan, PlannedPoint};
 pub use record::{Left, Record};
 pub use reproduce::{Engine, Options, Outcome, RunJobs, Seeding, Step, run};
 pub use rounds::is_wide;

@@ -44,6 +44,18 @@ pub(crate) struct Job<'s> {
 /// What makes a scenario another one, its seed left out: file, edits, seed of phases and probe.
 type OfPoint = (PathBuf, Vec<String>, Option<u64>, Option<&'static str>);
 
+/// Jobs that differ only in their seeds.
+pub struct PlannedPoint {
+    /// What to call it.
+    pub label: String,
+    /// The scenario file.
+    pub file: PathBuf,
+    /// The `--set` edits of each of them.
+    pub edits: Vec<String>,
+    /// How many jobs they are, at least one.
+    pub jobs: usize,
+}
+
 /// A figure that shows a run.
 #[derive(Clone)]
 pub(crate) struct Place<'s> {
@@ -127,6 +139,24 @@ impl<'s> Plan<'s> {
         self.jobs.len() + self.others.len()
     }
 
+    /// Its jobs without those with other phases, those with other seeds together, in the order of
+    /// the plan.
+    #[must_use]
+    pub fn points(&self) -> Vec<PlannedPoint> {
+        let mut points: Vec<PlannedPoint> = Vec::new();
+        let mut known: BTreeMap<OfPoint, usize> = BTreeMap::new();
+        for job in &self.jobs {
+            let at = *known.entry(job.of_point()).or_insert(points.len());
+            if at == points.len() {
+                let (label, file, edits) =
+                    (job.label.clone(), job.run.scenario.clone(), job.edits());
+                points.push(PlannedPoint { label, file, edits, jobs: 0 });
+            }
+            points[at].jobs += 1;
+        }
+        points
+    }
+
     /// The job of this number, from 0.
     pub(crate) fn job(&self, number: usize) -> Option<&Job<'s>> {
         self.jobs.iter().chain(&self.others).nth(number)
@@ -206,16 +236,20 @@ impl Job<'_> {
         let file = &self.run.scenario;
         // One that is not there is complained about later.
         let file = file.canonicalize().unwrap_or_else(|_| file.clone());
-        let edits = self.run.edits(&self.point, self.quick).into_iter().map(|(edit, _)| edit);
-        (file, edits.collect(), self.phase_seed, self.run.probe.map(|probe| probe.name))
+        (file, self.edits(), self.phase_seed, self.run.probe.map(|probe| probe.name))
+    }
+
+    /// Its `--set` edits but for its seeds.
+    fn edits(&self) -> Vec<String> {
+        let edits = self.run.edits(&self.point, self.quick);
+        edits.into_iter().map(|(edit, _)| edit).collect()
     }
 
     /// The command that repeats it.
     pub(crate) fn command(&self) -> String {
-        let edits = self.run.edits(&self.point, self.quick);
         let phases = self.phase_seed.map(|seed| format!("host.phase_seed={seed}"));
-        let edits = edits.into_iter().map(|(edit, _)| edit).chain(phases);
-        let sets = edits.flat_map(|edit| ["--set".to_owned(), edit]);
+        let sets =
+            self.edits().into_iter().chain(phases).flat_map(|edit| ["--set".to_owned(), edit]);
         let scenario = self.run.scenario.display().to_string();
         let words = ["run".to_owned(), scenario].into_iter().chain(sets);
         command_line(words.chain(["--seed".to_owned(), self.seed.to_string()]))

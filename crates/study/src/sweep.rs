@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metrics::{AxisSpec, FigureResults, Form, RunRow, RunTable, StudyResults};
-use scenario::{Diagnostic, Document, Reader, Scenario};
+use scenario::{Diagnostic, Document, Reader, Scenario, Value};
 
 use crate::figure::{self, Curve, CurveOf, Figure};
 use crate::formula::Formula;
 use crate::job::Jobs;
+use crate::plan::Plan;
 use crate::reproduce::Outcome;
 use crate::run::{self, Run};
 use crate::seeds::Seeds;
@@ -27,6 +28,15 @@ pub struct Sweep {
 }
 
 impl Sweep {
+    /// Whether the scenario `file` has a table `[sweep]`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn is_in(file: &Path) -> Result<bool, Diagnostic> {
+        let Value::Table(root) = Document::load(file)?.root.value else { return Ok(false) };
+        Ok(root.contains_key("sweep"))
+    }
+
     /// Read the scenario `file` with the `--set` edits `edits`, which every run has; `seeds`
     /// replace those of the file.
     ///
@@ -139,6 +149,15 @@ impl Sweep {
     pub fn runs(&self, outcome: &Outcome<'_>, jobs: &Jobs<'_>) -> (RunTable, Vec<RunRow>) {
         let judge = outcome.judge();
         judge.map(|judge| runs::table(jobs, &judge, &self.metrics)).unwrap_or_default()
+    }
+
+    /// That the scenario of its first job can be read.
+    ///
+    /// # Errors
+    /// What is wrong in it, or in an edit.
+    pub fn check_first(&self) -> Result<(), Diagnostic> {
+        let plan = Plan::unchecked(&self.study, false)?;
+        plan.job(0).map_or(Ok(()), |job| job.scenario().map(drop))
     }
 
     /// What there is to run.

@@ -423,6 +423,20 @@ fn on_a_full_disk_the_results_of_other_jobs_stay() {
 }
 
 #[test]
+fn on_a_full_disk_a_first_scenario_leaves_no_empty_file() {
+    let Some(disk) = Mount::tmpfs("64k") else {
+        println!("skipped: cannot mount a tmpfs (not root, or a closed sandbox)");
+        return;
+    };
+    let dir = disk.0.path();
+    std::fs::write(dir.join("filler"), vec![0; 1 << 20]).unwrap_err();
+    let output = trimline(dir, &["init", "first.toml"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("cannot write first.toml"), "{output:?}");
+    assert!(!dir.join("first.toml").exists());
+}
+
+#[test]
 fn a_sweep_and_a_process_share_their_jobs() {
     let dir = with_sweep();
     let args = ["sweep", "x.toml", "--out", "o"];

@@ -155,6 +155,25 @@ fn a_part_of_a_run_says_what_all_of_it_takes() {
     assert!(estimate["memory_mb"].as_f64().unwrap() > 10.0, "{estimate}");
 }
 
+/// Two senders, and three: two seeds each.
+#[test]
+fn the_jobs_of_a_sweep_are_estimated_by_point() {
+    let dir = small();
+    let points = json(dir.path(), &["estimate", "--sweep", "x.toml"]);
+    let points = points.as_array().unwrap();
+    assert_eq!(points.len(), 2, "{points:?}");
+    for point in points {
+        assert_eq!((&point["jobs"], &point["share"]), (&2.into(), &1.0.into()), "{point}");
+    }
+    let messages: Vec<_> = points.iter().map(|point| point["messages"].as_f64()).collect();
+    assert_eq!(messages, [2.0, 3.0].map(Some));
+    assert_eq!(json(dir.path(), &["estimate", "x.toml"])[0]["jobs"], 1);
+    let mut command = Command::cargo_bin("trimline").unwrap();
+    let output = command.current_dir(dir.path()).args(["estimate", "--sweep", "x.toml"]).output();
+    let said = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(said.contains("4 jobs, "), "{said}");
+}
+
 #[test]
 fn what_writes_files_says_where() {
     let dir = small();
