@@ -300,18 +300,7 @@ mod tests {
     }
 
     fn ndp(headers: Capacity) -> QueueSpec {
-        QueueSpec::Ndp(NdpSpec {
-            data_capacity: Capacity::Packets(8),
-            header_capacity: headers,
-            header_weight: 10,
-            data_weight: 1,
-            trim_arriving: 0.5,
-            trim_to: 64,
-            bounce: true,
-            marks: None,
-            last_hop: None,
-            mark_last_hop: true,
-        })
+        QueueSpec::Ndp(NdpSpec { header_capacity: headers, ..NdpSpec::PAPER })
     }
 
     fn config() -> Config {

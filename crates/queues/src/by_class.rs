@@ -398,18 +398,7 @@ mod tests {
 
     /// NDP with eight packets is class 0, drop-tail with a hundred is class 1.
     fn coexistence() -> ByClass {
-        let ndp = NdpSpec {
-            data_capacity: Capacity::Packets(8),
-            header_capacity: Capacity::Bytes(72_000),
-            header_weight: 10,
-            data_weight: 1,
-            trim_arriving: 1.0,
-            trim_to: 64,
-            bounce: true,
-            marks: None,
-            last_hop: None,
-            mark_last_hop: true,
-        };
+        let ndp = NdpSpec { trim_arriving: 1.0, ..NdpSpec::PAPER };
         let tcp = DropTailSpec { capacity: Capacity::Packets(100), ecn_threshold: None };
         let classes = vec![(0, QueueSpec::Ndp(ndp)), (1, QueueSpec::DropTail(tcp))];
         ByClass::new(&ByClassSpec::new(Schedule::fair(9064), classes))

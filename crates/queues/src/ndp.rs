@@ -40,6 +40,22 @@ pub struct NdpSpec {
     pub mark_last_hop: bool,
 }
 
+impl NdpSpec {
+    /// What the paper and its code have (specs/ndp.md#1).
+    pub const PAPER: Self = Self {
+        data_capacity: Capacity::Packets(8),
+        header_capacity: Capacity::Bytes(72_000),
+        header_weight: 10,
+        data_weight: 1,
+        trim_arriving: 0.5,
+        trim_to: 64,
+        bounce: true,
+        marks: None,
+        last_hop: None,
+        mark_last_hop: true,
+    };
+}
+
 impl DisciplineSpec for NdpSpec {
     fn wrap(self) -> QueueSpec {
         QueueSpec::Ndp(self)
@@ -311,18 +327,7 @@ impl Ndp {
 mod tests {
     use super::*;
 
-    const PAPER: NdpSpec = NdpSpec {
-        data_capacity: Capacity::Bytes(72_000),
-        header_capacity: Capacity::Bytes(72_000),
-        header_weight: 10,
-        data_weight: 1,
-        trim_arriving: 0.5,
-        trim_to: 64,
-        bounce: true,
-        marks: None,
-        last_hop: None,
-        mark_last_hop: true,
-    };
+    const PAPER: NdpSpec = NdpSpec { data_capacity: Capacity::Bytes(72_000), ..NdpSpec::PAPER };
     const TRIM_ARRIVING: u64 = 0;
     const TRIM_TAIL: u64 = u64::MAX;
 

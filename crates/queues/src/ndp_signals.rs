@@ -118,13 +118,10 @@ mod tests {
         data_capacity: Capacity::Packets(10),
         header_capacity: Capacity::Packets(20),
         header_weight: 255,
-        data_weight: 1,
-        trim_arriving: 0.5,
-        trim_to: 64,
         bounce: false,
         marks: Some(Ramp { unit: Unit::Packets, min: 2, max: 8, probability: 1.0 }),
         last_hop: Some(false),
-        mark_last_hop: true,
+        ..NdpSpec::PAPER
     };
 
     fn data(handle: u32) -> Desc {

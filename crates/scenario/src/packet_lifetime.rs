@@ -82,18 +82,8 @@ mod tests {
     fn the_bound_counts_both_queues_of_every_hop() {
         let link = LinkSpec { rate: Rate(10_000_000_000), delay: Dur::from_us(1) };
         let fabric = Topology::fat_tree(4, 1, link).unwrap().with_mtu(9064);
-        let queue = QueueSpec::Ndp(NdpSpec {
-            data_capacity: Capacity::Bytes(72_000),
-            header_capacity: Capacity::Bytes(72_000),
-            header_weight: 10,
-            data_weight: 1,
-            trim_arriving: 0.5,
-            trim_to: 64,
-            bounce: true,
-            marks: None,
-            last_hop: None,
-            mark_last_hop: true,
-        });
+        let queue =
+            QueueSpec::Ndp(NdpSpec { data_capacity: Capacity::Bytes(72_000), ..NdpSpec::PAPER });
         let none = &Host::default();
         let bytes = 72_000 + 70 * 64 + 72_000 + 180 * 9064 + 9064;
         let ceil = |ps: u64| Dur::from_us(ps.div_ceil(1_000_000));

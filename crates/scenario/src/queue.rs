@@ -309,24 +309,10 @@ const TRIM_TO: std::ops::RangeInclusive<Size16> = Size16(64)..=Size16(1_500);
 
 /// For the reference.
 fn ndp_keys() -> Vec<Section> {
-    let usual = section("queue.ndp", NDP, &[], Some(&NDP_PAPER));
-    let place = section("queue.ndp.marks", NDP_WHERE, &[], Some(&NDP_PAPER));
+    let usual = section("queue.ndp", NDP, &[], Some(&NdpSpec::PAPER));
+    let place = section("queue.ndp.marks", NDP_WHERE, &[], Some(&NdpSpec::PAPER));
     vec![usual, section("queue.ndp.marks", NDP_MARKS, &[], None), place]
 }
-
-/// What the paper and its code have (specs/ndp.md#1).
-const NDP_PAPER: NdpSpec = NdpSpec {
-    data_capacity: Capacity::Packets(8),
-    header_capacity: Capacity::Bytes(72_000),
-    header_weight: 10,
-    data_weight: 1,
-    trim_arriving: 0.5,
-    trim_to: 64,
-    bounce: true,
-    marks: None,
-    last_hop: None,
-    mark_last_hop: true,
-};
 
 /// `kind = "ndp"`. Defaults are those of the paper and its code (specs/ndp.md#1).
 fn ndp(table: &mut Reader<'_>, transports: &[&Transport], _: &Path) -> Checked<QueueSpec> {
@@ -335,9 +321,9 @@ fn ndp(table: &mut Reader<'_>, transports: &[&Transport], _: &Path) -> Checked<Q
     let header_capacity = match table.peek("capacity") {
         Some(Capacity::Packets(n)) => Capacity::Bytes(n.saturating_mul(payload)),
         Some(bytes) => bytes,
-        None => NDP_PAPER.header_capacity,
+        None => NdpSpec::PAPER.header_capacity,
     };
-    let mut spec = NdpSpec { header_capacity, ..NDP_PAPER };
+    let mut spec = NdpSpec { header_capacity, ..NdpSpec::PAPER };
     table.keys(NDP, &mut spec, None)?;
     if ["ecn_low", "ecn_high"].into_iter().any(|key| table.has(key)) {
         let any = Capacity::Packets(1);

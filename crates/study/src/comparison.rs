@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metrics::{
-    AxisSpec, COMPARISON_SCHEMA, Compared, ComparisonResults, Difference, Estimate, Form, RunRow,
-    RunTable, Setting, SizeBucket, SizeCompared,
+    COMPARISON_SCHEMA, Compared, ComparisonResults, Difference, Estimate, RunRow, RunTable,
+    Setting, SizeBucket, SizeCompared,
 };
 use scenario::{
     At, Diagnostic, Document, ENGINE_VERSION, Reader, Scenario, Source, Variant, did_you_mean,
@@ -95,20 +95,11 @@ impl Comparison {
             Run::plain(label, &file, at, seeds, options.clone()).with_variant(variant)
         };
         let runs = subjects.into_iter().map(named).collect();
-        let figure = figure(runs);
+        let figure = Figure::of_runs("comparison".to_owned(), PathBuf::new(), runs);
         let is_usual = metrics.is_empty();
         let usual: Vec<String> = USUAL.iter().map(|metric| (*metric).to_owned()).collect();
         let metrics = formulas(&figure, if is_usual { &usual } else { metrics })?;
-        let study = Study {
-            dir: PathBuf::new(),
-            name: "comparison".to_owned(),
-            title: String::new(),
-            publication: String::new(),
-            picture: None,
-            figures: vec![figure],
-            one_figure: false,
-            form: Form::Full,
-        };
+        let study = Study::of_figures("comparison".to_owned(), String::new(), vec![figure]);
         let (files, edits) = (files.to_vec(), edits.to_vec());
         Ok(Self { study, metrics, is_usual, files, edits })
     }
@@ -195,23 +186,6 @@ fn subjects(files: &[PathBuf]) -> Checked<Vec<Subject>> {
         subject.label = format!("{} {n}", subject.label);
     }
     Ok(subjects)
-}
-
-/// The figure whose runs are compared.
-fn figure(runs: Vec<Run>) -> Figure {
-    Figure {
-        id: "comparison".to_owned(),
-        dir: PathBuf::new(),
-        title: String::new(),
-        expect: String::new(),
-        x: AxisSpec::default(),
-        y: AxisSpec::default(),
-        runs,
-        rows: Vec::new(),
-        left_out: Vec::new(),
-        skipped: Vec::new(),
-        curves: Vec::new(),
-    }
 }
 
 /// `metrics` as formulas, which every run has.

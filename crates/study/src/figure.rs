@@ -67,6 +67,23 @@ pub(crate) enum CurveOf {
 }
 
 impl Figure {
+    /// The figure of these runs, without words and rows.
+    pub(crate) fn of_runs(id: String, dir: PathBuf, runs: Vec<Run>) -> Self {
+        Self {
+            id,
+            dir,
+            title: String::new(),
+            expect: String::new(),
+            x: AxisSpec::default(),
+            y: AxisSpec::default(),
+            runs,
+            rows: Vec::new(),
+            left_out: Vec::new(),
+            skipped: Vec::new(),
+            curves: Vec::new(),
+        }
+    }
+
     /// Read the figure `id` in `dir`.
     pub(crate) fn load(id: &str, dir: &Path) -> Checked<Self> {
         let document = document(&dir.join("figure.toml"))?;

@@ -35,6 +35,20 @@ struct Head {
 }
 
 impl Study {
+    /// Figures of one's own, of no publication.
+    pub(crate) fn of_figures(name: String, title: String, figures: Vec<Figure>) -> Self {
+        Self {
+            dir: PathBuf::new(),
+            name,
+            title,
+            publication: String::new(),
+            picture: None,
+            figures,
+            one_figure: false,
+            form: Form::Full,
+        }
+    }
+
     /// Read the study or figure `what`: `ndp` or `ndp/fig14` in `./studies`, or the path of such a
     /// directory.
     ///

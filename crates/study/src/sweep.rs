@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metrics::{AxisSpec, FigureResults, Form, RunRow, RunTable, StudyResults};
+use metrics::{AxisSpec, FigureResults, RunRow, RunTable, StudyResults};
 use scenario::{Diagnostic, Document, Reader, Scenario, Value};
 
 use crate::figure::{self, Curve, CurveOf, Figure};
@@ -80,19 +80,8 @@ impl Sweep {
                 table.error("metrics", format!("`{}` is there twice", metrics[again]), "here");
             return Err(error.hint("remove one of them"));
         }
-        let mut figure = Figure {
-            id: name.clone(),
-            dir: file.parent().unwrap_or(Path::new("")).to_owned(),
-            title: String::new(),
-            expect: String::new(),
-            x: AxisSpec::default(),
-            y: AxisSpec::default(),
-            runs: vec![run],
-            rows: Vec::new(),
-            left_out: Vec::new(),
-            skipped: Vec::new(),
-            curves: Vec::new(),
-        };
+        let dir = file.parent().unwrap_or(Path::new("")).to_owned();
+        let mut figure = Figure::of_runs(name.clone(), dir, vec![run]);
         let axis = axis(&mut table, &figure.runs[0])?;
         figure.x.label = figure.runs[0].axes[axis].name.clone();
         let mut formulas = Vec::new();
@@ -107,17 +96,7 @@ impl Sweep {
             }
         }
         table.finish()?;
-        let figures = vec![figure];
-        let study = Study {
-            dir: PathBuf::new(),
-            name,
-            title,
-            publication: String::new(),
-            picture: None,
-            figures,
-            one_figure: false,
-            form: Form::Full,
-        };
+        let study = Study::of_figures(name, title, vec![figure]);
         let (file, edits) = (file.to_owned(), edits.to_vec());
         Ok(Self { study, metrics: formulas, until, file, edits })
     }

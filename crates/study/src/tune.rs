@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metrics::{AxisSpec, Form, HalvingRound, RunRow, RunTable, Sampling, TuneResults};
+use metrics::{HalvingRound, RunRow, RunTable, Sampling, TuneResults};
 use scenario::{At, Diagnostic, Reader};
 
 use crate::condition::{self, Condition};
@@ -101,16 +101,7 @@ impl Tune {
         let (aim, maximise) = aim(&mut table, &figure)?;
         let constraints = constraints(&mut table, &figure)?;
         table.finish()?;
-        let study = Study {
-            dir: PathBuf::new(),
-            name: "tune".to_owned(),
-            title,
-            publication: String::new(),
-            picture: None,
-            figures: vec![figure],
-            one_figure: false,
-            form: Form::Full,
-        };
+        let study = Study::of_figures("tune".to_owned(), title, vec![figure]);
         let drawn = if are_drawn { Sampling::Sobol } else { Sampling::Grid };
         Ok(Self { study, aim, maximise, constraints, points, drawn, rounds, seeds, confirm })
     }
@@ -472,17 +463,6 @@ fn constraints(table: &mut Reader<'_>, figure: &Figure) -> Checked<Vec<Condition
 /// The figure whose only run is the scenario `file` at all points.
 fn figure(file: &Path, run: Run) -> Figure {
     let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    Figure {
-        id: name.unwrap_or_else(|| "tune".to_owned()),
-        dir: PathBuf::new(),
-        title: String::new(),
-        expect: String::new(),
-        x: AxisSpec::default(),
-        y: AxisSpec::default(),
-        runs: vec![run],
-        rows: Vec::new(),
-        left_out: Vec::new(),
-        skipped: Vec::new(),
-        curves: Vec::new(),
-    }
+    let name = name.unwrap_or_else(|| "tune".to_owned());
+    Figure::of_runs(name, PathBuf::new(), vec![run])
 }

@@ -104,18 +104,8 @@ impl Observer for Seen {
 fn run(topology: &Topology, path: u32, headers: u32, messages: &[(HostId, HostId, u64)]) -> Seen {
     let topology = topology.clone().with_mtu((PAYLOAD + OVERHEAD) as u16);
     let hosts = topology.hosts();
-    let queue = QueueSpec::Ndp(NdpSpec {
-        data_capacity: Capacity::Packets(8),
-        header_capacity: Capacity::Bytes(headers),
-        header_weight: 10,
-        data_weight: 1,
-        trim_arriving: 0.5,
-        trim_to: 64,
-        bounce: true,
-        marks: None,
-        last_hop: None,
-        mark_last_hop: true,
-    });
+    let queue =
+        QueueSpec::Ndp(NdpSpec { header_capacity: Capacity::Bytes(headers), ..NdpSpec::PAPER });
     let config = Config {
         limit: Time(400_000_000),
         encapsulations: vec![Encapsulation {

@@ -195,14 +195,7 @@ impl Signals {
             true => QueueSpec::Ndp(NdpSpec {
                 data_capacity: Capacity::Packets(dice.pick(&[1, 2, 8])),
                 header_capacity: Capacity::Bytes(dice.pick(&[128, 640, 20_000])),
-                header_weight: 10,
-                data_weight: 1,
-                trim_arriving: 0.5,
-                trim_to: 64,
-                bounce: true,
-                marks: None,
-                last_hop: None,
-                mark_last_hop: true,
+                ..NdpSpec::PAPER
             }),
             false => QueueSpec::DropTail(DropTailSpec {
                 capacity: Capacity::Packets(dice.pick(&[3, 20])),

@@ -14,7 +14,7 @@ use units::{Dur, Time};
 use wire::frame::{Frame, FrameRepr};
 use wire::shim::{Datagram, ShimRepr, seal};
 
-use crate::replayed::{HOSTS, NDP, SWITCH, config, frame, packet, star};
+use crate::replayed::{HOSTS, SWITCH, config, frame, packet, star};
 
 /// Frames in all, unless `TRIMLINE_FUZZ` says how many.
 const FRAMES: u64 = 40_000;
@@ -35,8 +35,8 @@ fn number(name: &str) -> Option<u64> {
 fn queues() -> [QueueSpec; 5] {
     let capacity = Capacity::Bytes(20_000);
     [
-        NDP.into(),
-        NdpSpec { header_capacity: Capacity::Bytes(500), ..NDP }.into(),
+        NdpSpec::PAPER.into(),
+        NdpSpec { header_capacity: Capacity::Bytes(500), ..NdpSpec::PAPER }.into(),
         DropTailSpec { capacity, ecn_threshold: Some(Capacity::Bytes(9_000)) }.into(),
         CutPayloadSpec { capacity, trim_threshold: capacity, trim_to: 64 }.into(),
         PFabricSpec { capacity }.into(),

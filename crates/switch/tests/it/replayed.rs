@@ -55,22 +55,8 @@ pub(crate) fn config(queue: QueueSpec) -> Config {
     }
 }
 
-/// The paper's.
-pub(crate) const NDP: NdpSpec = NdpSpec {
-    data_capacity: Capacity::Packets(8),
-    header_capacity: Capacity::Bytes(72_000),
-    header_weight: 10,
-    data_weight: 1,
-    trim_arriving: 0.5,
-    trim_to: 64,
-    bounce: true,
-    marks: None,
-    last_hop: None,
-    mark_last_hop: true,
-};
-
 pub(crate) fn ndp() -> QueueSpec {
-    NDP.into()
+    NdpSpec::PAPER.into()
 }
 
 /// The frame of `pkt` between two hosts.
@@ -163,7 +149,7 @@ const CAPACITY: Capacity = Capacity::Bytes(72_000);
 #[test]
 fn ndp_trims_and_sends_back_as_in_the_simulator() {
     agrees(ndp(), &[Event::Trimmed]);
-    let small = NdpSpec { header_capacity: Capacity::Bytes(500), ..NDP };
+    let small = NdpSpec { header_capacity: Capacity::Bytes(500), ..NdpSpec::PAPER };
     agrees(small, &[Event::Trimmed, Event::Bounced, Event::Sent]);
 }
 

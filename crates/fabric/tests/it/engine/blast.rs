@@ -127,14 +127,7 @@ pub(crate) fn ndp(packets: u32, header_bytes: u32) -> QueueSpec {
     QueueSpec::Ndp(NdpSpec {
         data_capacity: Capacity::Packets(packets),
         header_capacity: Capacity::Bytes(header_bytes),
-        header_weight: 10,
-        data_weight: 1,
-        trim_arriving: 0.5,
-        trim_to: 64,
-        bounce: true,
-        marks: None,
-        last_hop: None,
-        mark_last_hop: true,
+        ..NdpSpec::PAPER
     })
 }
 

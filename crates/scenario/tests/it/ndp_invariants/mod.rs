@@ -120,9 +120,7 @@ fn queue(table: &toml::Table) -> Option<NdpSpec> {
         trim_arriving: value(table, "queue", "trim_arriving").as_float().unwrap(),
         trim_to: text::<units::Bytes>(table, "queue", "trim_to").0 as u16,
         bounce: value(table, "queue", "bounce").as_bool().unwrap(),
-        marks: None,
-        last_hop: None,
-        mark_last_hop: true,
+        ..NdpSpec::PAPER
     })
 }
 
