@@ -2,7 +2,8 @@
 //! that loses, doubles and damages datagrams, while each is started again now and then. Nothing may
 //! be lost, delivered twice or damaged, and memory must not grow.
 //!
-//! Arguments: how many messages in all, and the transport (ndp, homa or newreno).
+//! Arguments: how many messages in all, and the transport: ndp, homa, newreno, phost, pfabric, uet or
+//! rdma.
 
 use std::alloc::System;
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ const OUTSTANDING: u64 = 64;
 const LOST: u64 = 5;
 const DOUBLED: u64 = 5;
 const DAMAGED: u64 = 2;
+/// Of the heap from the first tenth of the messages to the last.
+const HEAP_GROWTH: f64 = 0.05;
 /// Each life of a host ends after so long.
 const LIFE: Duration = Duration::from_secs(20);
 
@@ -134,7 +137,32 @@ fn endpoint(transport: &str) -> Box<dyn Endpoint> {
             use transports::tcp::{Config, Tcp};
             Box::new(Tcp::new(Config::processes(8_900)).unwrap())
         }
-        other => panic!("{other} is none of ndp, homa, newreno"),
+        other => other_endpoint(other),
+    }
+}
+
+/// Those whose timeouts are of microseconds get some that processes keep.
+fn other_endpoint(transport: &str) -> Box<dyn Endpoint> {
+    use transports::{pfabric, phost, rdma, rto::RtoConfig, uet};
+    let ms = Dur::from_ms;
+    match transport {
+        "phost" => Box::new(phost::PHost::new(phost::Config::ndp_paper(8_900)).unwrap()),
+        "pfabric" => {
+            let config = pfabric::Config { rto: ms(10), ..pfabric::Config::paper(8_900) };
+            Box::new(pfabric::PFabric::new(config).unwrap())
+        }
+        "uet" => {
+            let config = uet::Config { rto: Some(ms(10)), ..uet::Config::htsim(8_900) };
+            Box::new(uet::Uet::new(config).unwrap())
+        }
+        "rdma" => {
+            let plain = rdma::Config::roce(8_900, rdma::RuleConfig::Unlimited);
+            let recovery = rdma::Recovery::Selective { reordering: 3 };
+            let rto = RtoConfig { min: ms(5), initial: ms(10), max: ms(50), ..plain.rto };
+            let config = rdma::Config { recovery, rto, max_timeouts: 1_000, ..plain };
+            Box::new(rdma::Rdma::new(config).unwrap())
+        }
+        other => panic!("{other} is no transport of this program"),
     }
 }
 
@@ -181,6 +209,29 @@ fn heap() -> f64 {
     (stats.bytes_allocated - stats.bytes_deallocated) as f64 / 1e6
 }
 
+/// Print how it goes until all messages are over: a line for each tenth of them. What is under way
+/// makes the heap go up and down, so it is the median of those looked at since the line before.
+/// Returns those medians.
+fn watch(transport: &str, over: &AtomicU64, all: u64) -> Vec<f64> {
+    let start = Instant::now();
+    println!("{transport}\n{:>12} {:>9} {:>9}", "messages", "seconds", "heap MB");
+    let mut medians = Vec::new();
+    let mut heaps = Vec::new();
+    while over.load(Ordering::Relaxed) < all {
+        thread::sleep(Duration::from_millis(5));
+        heaps.push(heap());
+        let done = over.load(Ordering::Relaxed);
+        if done >= (medians.len() as u64 + 1) * all / 10 {
+            heaps.sort_by(f64::total_cmp);
+            let median = heaps[heaps.len() / 2];
+            println!("{done:>12} {:>9.1} {median:>9.2}", start.elapsed().as_secs_f64());
+            medians.push(median);
+            heaps.clear();
+        }
+    }
+    medians
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let all: u64 = args.first().map_or(1_000_000, |n| n.parse().expect("how many messages"));
@@ -194,8 +245,7 @@ fn main() {
         .collect();
     let ledgers: Vec<Arc<Mutex<Ledger>>> = (0..HOSTS).map(|_| Arc::default()).collect();
     let (over, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let start = Instant::now();
-    thread::scope(|scope| {
+    let heaps = thread::scope(|scope| {
         for ((socket, ledger), host) in sockets.into_iter().zip(&ledgers).zip(0..) {
             let (book, over, stop) = (&book, &over, &stop);
             let soak = move || {
@@ -203,19 +253,11 @@ fn main() {
             };
             scope.spawn(soak);
         }
-        let mut due = 1;
-        println!("{transport}\n{:>12} {:>9} {:>9}", "messages", "seconds", "heap MB");
-        while over.load(Ordering::Relaxed) < all {
-            thread::sleep(Duration::from_millis(50));
-            if over.load(Ordering::Relaxed) >= due * all / 10 {
-                let done = over.load(Ordering::Relaxed);
-                println!("{done:>12} {:>9.1} {:>9.2}", start.elapsed().as_secs_f64(), heap());
-                due += 1;
-            }
-        }
+        let heaps = watch(transport, &over, all);
         // What is still under way comes to its end, one way or the other.
         thread::sleep(Duration::from_secs(2));
         stop.store(true, Ordering::Relaxed);
+        heaps
     });
     let (mut lost, mut acked, mut failed, mut twice, mut damaged) = (0, 0, 0, 0, 0);
     let len = |set: &RangeSet| set.iter().map(|range| range.end - range.start).sum::<u64>();
@@ -237,4 +279,8 @@ fn main() {
     println!("{acked} confirmed, {failed} failed or cut off by a restart");
     println!("{lost} of the confirmed ones lost, {twice} delivered twice, {damaged} damaged");
     assert!(lost == 0 && twice == 0 && damaged == 0);
+    let [first, .., last] = heaps[..] else { panic!("too few messages to tell of the heap") };
+    let growth = last / first - 1.0;
+    println!("heap of the last tenth to that of the first: {:+.1} %", 100.0 * growth);
+    assert!(growth <= HEAP_GROWTH, "it grows");
 }

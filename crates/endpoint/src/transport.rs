@@ -59,6 +59,14 @@ pub trait Endpoint: Send {
         let _ = (me, key);
     }
 
+    /// All messages of `host` to this one below `oldest` are over, says `host`: it asks about none
+    /// of them again, and what it sends from now on has higher ids. Late packets of them may still
+    /// come, and must not start them again. Only real networks know such a thing, until
+    /// [`on_restart`](Self::on_restart).
+    fn on_over_below(&mut self, host: HostId, oldest: MsgId) {
+        let _ = (host, oldest);
+    }
+
     /// What message `id` of this host may send now; `None` if it is over, or there is nothing to
     /// say. Environments ask for traces only. It changes nothing.
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {

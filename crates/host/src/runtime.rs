@@ -401,8 +401,9 @@ impl<'a> Host<'a> {
             return Ok(());
         }
         // What comes back says what of this host's is over.
-        if !pkt.flags.has(Flags::BOUNCED) {
-            self.inbox.is_over_below(pkt.src, beside.oldest);
+        let news = !pkt.flags.has(Flags::BOUNCED);
+        if news && self.inbox.is_over_below(pkt.src, beside.oldest) {
+            self.endpoint.on_over_below(pkt.src, beside.oldest);
         }
         self.on_packet(&pkt)
     }

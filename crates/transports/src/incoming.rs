@@ -5,11 +5,11 @@
 use endpoint::{Cx, FailReason, Flags, Framing, MsgKey, Packet, Stat, TimerId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use units::{Dur, Time};
+use units::{Dur, HostId, MsgId, Time};
 
 use crate::connections::{OPEN_MAX, OpenCounts};
+use crate::over::{Over, OverMessages};
 use crate::slab::{Slab, SlotRef};
-use crate::time_wait::TimeWait;
 
 /// What a transport keeps of a message that is open.
 pub(crate) trait Message {
@@ -21,14 +21,6 @@ pub(crate) trait Message {
     fn unfinished(&self) -> Vec<MsgKey> {
         vec![self.key()]
     }
-}
-
-/// What happened to a message that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// It had so many packets.
-    Complete(u64),
-    Abandoned,
 }
 
 /// Messages of one receiving host.
@@ -43,7 +35,7 @@ pub(crate) struct Incoming<M> {
     messages: Slab<M>,
     by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
     open: OpenCounts,
-    finished: TimeWait<MsgKey, Over>,
+    finished: OverMessages,
 }
 
 impl<M: Message> Incoming<M> {
@@ -55,7 +47,7 @@ impl<M: Message> Incoming<M> {
             messages: Slab::new(),
             by_key: HashMap::default(),
             open: OpenCounts::default(),
-            finished: TimeWait::new(),
+            finished: OverMessages::new(),
         }
     }
 
@@ -80,7 +72,7 @@ impl<M: Message> Incoming<M> {
 
     /// What became of a message that is over, if that is remembered.
     pub(crate) fn over(&mut self, now: Time, key: MsgKey) -> Option<Over> {
-        self.finished.get(now, &key)
+        self.finished.get(now, key)
     }
 
     /// Whether message `key`, of which a packet has come, is over. If all of it came, its sender
@@ -93,7 +85,7 @@ impl<M: Message> Incoming<M> {
     ) -> bool {
         match self.over(cx.now, key) {
             Some(Over::Complete(packets)) => {
-                self.finished.refresh(cx.now, self.time_wait, &key);
+                self.finished.refresh(cx.now, self.time_wait, key);
                 again(cx, packets);
             }
             Some(Over::Abandoned) => cx.fx.count(Stat::Rejected),
@@ -138,6 +130,16 @@ impl<M: Message> Incoming<M> {
             cx.fx.failed(key, FailReason::Cancelled);
         }
         Some((at, message))
+    }
+
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(crate) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.finished.below(host, oldest);
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(crate) fn restart(&mut self, host: HostId) {
+        self.finished.restart(host);
     }
 
     /// Give up the messages that have been silent for too long.

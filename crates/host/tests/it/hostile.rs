@@ -243,13 +243,13 @@ impl Content for Checked {
 
 /// The heap of what is run in this thread.
 #[derive(Default)]
-struct Heap {
-    now: i64,
+pub(crate) struct Heap {
+    pub(crate) now: i64,
     most: i64,
 }
 
 impl Heap {
-    fn run<T>(&mut self, run: impl FnOnce() -> T) -> T {
+    pub(crate) fn run<T>(&mut self, run: impl FnOnce() -> T) -> T {
         let (mut result, mut run) = (None, Some(run));
         let count = allocation_counter::measure(|| {
             let run = run.take().expect("once");
@@ -263,7 +263,8 @@ impl Heap {
     }
 }
 
-fn socket() -> UdpSocket {
+/// One of any port.
+pub(crate) fn socket() -> UdpSocket {
     bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap()
 }
 

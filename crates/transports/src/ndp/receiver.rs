@@ -1,7 +1,7 @@
 //! All messages that a host receives: one answer and one pull per packet (specs/ndp.md#7,8).
 
-use endpoint::{Cx, FailReason, MsgKey, Span, Stat, TimerId};
-use units::{Dur, Time};
+use endpoint::{Cx, FailReason, MsgId, MsgKey, Span, Stat, TimerId};
+use units::{Dur, HostId, Time};
 use wire::ndp::{Data, Feedback, Header, Kind, Repr};
 
 use super::config::{Config, Discipline};
@@ -9,9 +9,9 @@ use super::index::Index;
 use super::paths::ControlPaths;
 use super::pull::{PullQueue, PullState, Requested};
 use super::{Control, Outbox, reject};
+use crate::over::{Over, OverMessages};
 use crate::received::{Received, unwrap_index};
 use crate::slab::{Slab, SlotRef};
-use crate::time_wait::TimeWait;
 
 /// One message at its receiver.
 #[derive(Debug)]
@@ -81,15 +81,6 @@ impl Conn {
     }
 }
 
-/// What happened to a message that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Over {
-    /// Delivered; the cumulative acknowledgement of all of it.
-    Complete(u32),
-    /// Given up.
-    Abandoned,
-}
-
 /// The receiving half of a host.
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -98,7 +89,7 @@ pub(crate) struct Receiver {
     conns: Slab<Conn>,
     by_key: Index<MsgKey, SlotRef>,
     pulls: PullQueue,
-    finished: TimeWait<MsgKey, Over>,
+    finished: OverMessages,
     /// PULL packets sent so far, modulo 2^32.
     pacer: u32,
     /// [`Config::interval`], once needed: it takes a wide division.
@@ -113,7 +104,7 @@ impl Receiver {
             conns: Slab::new(),
             by_key: Index::new(),
             pulls: PullQueue::new(),
-            finished: TimeWait::new(),
+            finished: OverMessages::new(),
             pacer: 0,
             interval: None,
         }
@@ -213,15 +204,15 @@ impl Receiver {
         out: &mut Outbox,
     ) -> Option<SlotRef> {
         let data = Data::parse(&header);
-        match self.finished.get(cx.now, &key) {
+        match self.finished.get(cx.now, key) {
             // The sender has not seen that all arrived: tell it again. A first copy needs no
             // answer: it was sent before a copy that has one, or it belongs to a message that
             // must not reuse this id yet.
-            Some(Over::Complete(cumulative)) if data.retransmission => {
+            Some(Over::Complete(packets)) if data.retransmission => {
                 cx.fx.count(Stat::Duplicate);
-                self.finished.refresh(cx.now, config.time_wait, &key);
+                self.finished.refresh(cx.now, config.time_wait, key);
                 let conn = Conn::new(cx, config, key, data.prio);
-                let feedback = Feedback { seq: data.seq, cumulative, pull: None };
+                let feedback = Feedback { seq: data.seq, cumulative: packets as u32, pull: None };
                 let offset = u64::from(data.seq) * u64::from(config.payload);
                 let span = Span { msg: key.id, offset, len: u32::from(data.len) };
                 // Time makes the draw differ between repeated answers.
@@ -252,14 +243,24 @@ impl Receiver {
     #[cold]
     fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
         let Some(conn) = self.close(cx, at, out) else { return };
-        let over = Over::Complete(conn.cumulative());
+        let over = Over::Complete(conn.received.prefix());
         self.remember(cx.now, config, conn.key, over);
         cx.fx.delivered(conn.key);
     }
 
     /// See [`endpoint::Endpoint::on_over`].
     pub(super) fn forget(&mut self, key: MsgKey) {
-        self.finished.forget(&key);
+        self.finished.forget(key);
+    }
+
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(super) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.finished.below(host, oldest);
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, host: HostId) {
+        self.finished.restart(host);
     }
 
     fn remember(&mut self, now: Time, config: &Config, key: MsgKey, over: Over) {

@@ -1,8 +1,8 @@
 //! The messages that a host receives: each packet is acknowledged, by itself and with all before
 //! it.
 
-use endpoint::{Cx, MsgKey, Span, Stat, TimerId};
-use units::Time;
+use endpoint::{Cx, MsgId, MsgKey, Span, Stat, TimerId};
+use units::{HostId, Time};
 use wire::pfabric::{Kind, Repr};
 
 use super::config::Config;
@@ -132,6 +132,16 @@ impl Receiver {
     /// The sender has given the message up.
     pub(super) fn on_end(&mut self, cx: &mut Cx<'_>, key: MsgKey) {
         self.messages.on_end(cx, key);
+    }
+
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(super) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.messages.over_below(host, oldest);
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, host: HostId) {
+        self.messages.restart(host);
     }
 
     /// Forget messages that have been silent for too long.

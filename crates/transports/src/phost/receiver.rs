@@ -190,6 +190,16 @@ impl Receiver {
         }
     }
 
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(super) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.messages.over_below(host, oldest);
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, host: HostId) {
+        self.messages.restart(host);
+    }
+
     /// Forget messages that have been silent for too long.
     pub(super) fn on_linger_timer(&mut self, cx: &mut Cx<'_>) {
         for (at, conn) in self.messages.on_linger_timer(cx) {

@@ -1,7 +1,7 @@
 //! The messages that a host receives (specs/uet.md#5).
 
 use endpoint::{Cx, FailReason, MsgId, MsgKey, Span, Stat};
-use units::{Dur, Time};
+use units::{Dur, HostId, Time};
 use wire::uet::{Ack, Kind, Repr, UNIT, UNITS};
 
 use super::config::{Config, WindowControl};
@@ -450,6 +450,19 @@ impl Receiver {
     #[cfg(test)]
     pub(super) fn credit_rate(&self) -> f64 {
         self.oversubscription.as_ref().map_or(1.0, Oversubscription::rate)
+    }
+
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(super) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        // A connection that is kept is named by its first message, and outlives it.
+        if self.config.keep_connections.is_none() {
+            self.messages.over_below(host, oldest);
+        }
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, host: HostId) {
+        self.messages.restart(host);
     }
 
     /// Forget messages that have been silent for too long.
