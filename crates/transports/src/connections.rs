@@ -14,6 +14,9 @@ use crate::connection_ids::{ConnectionIds, Finished};
 /// Connections or messages that one peer may have open here at a time: more than any workload has
 /// between two hosts.
 pub(crate) const OPEN_MAX: u32 = 1 << 16;
+/// Messages of one peer that may be open here without a byte of theirs: what environments bound are
+/// bytes. More are refused, and their sender repeats what it sent.
+pub(crate) const BARE_MAX: u32 = 512;
 /// A peer with so many loses those of them that have not moved for so long.
 const SILENCE: Dur = Dur::from_ms(60_000);
 
@@ -118,22 +121,30 @@ impl<T, const BITS: u32> IndexMut<u32> for Connections<T, BITS> {
     }
 }
 
-/// How many connections or messages of each peer are open here, at most [`OPEN_MAX`].
-#[derive(Debug, Default)]
-pub(crate) struct OpenCounts(HashMap<HostId, u32, FxBuildHasher>);
+/// How many connections or messages of each peer are open here, a bounded number.
+#[derive(Debug)]
+pub(crate) struct OpenCounts {
+    most: u32,
+    of: HashMap<HostId, u32, FxBuildHasher>,
+}
 
 impl OpenCounts {
+    /// None, and at most so many of each.
+    pub(crate) const fn up_to(most: u32) -> Self {
+        Self { most, of: HashMap::with_hasher(FxBuildHasher) }
+    }
+
     /// One more of `peer`, if it may have one more.
     pub(crate) fn enter(&mut self, peer: HostId) -> bool {
-        let count = self.0.entry(peer).or_default();
-        let may = *count < OPEN_MAX;
+        let count = self.of.entry(peer).or_default();
+        let may = *count < self.most;
         *count += u32::from(may);
         may
     }
 
     /// One less of `peer`.
     pub(crate) fn leave(&mut self, peer: HostId) {
-        if let Some(count) = self.0.get_mut(&peer) {
+        if let Some(count) = self.of.get_mut(&peer) {
             *count -= 1;
         }
     }
@@ -176,7 +187,7 @@ impl<T, const BITS: u32> Default for Opened<T, BITS> {
             free: Vec::new(),
             by_id: HashMap::default(),
             finished: Finished::default(),
-            counts: OpenCounts::default(),
+            counts: OpenCounts::up_to(OPEN_MAX),
             swept: (Time::ZERO, Vec::new()),
         }
     }

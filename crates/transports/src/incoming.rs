@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgId, Time};
 
-use crate::connections::{OPEN_MAX, OpenCounts};
+use crate::connections::{BARE_MAX, OPEN_MAX, OpenCounts};
 use crate::over::{Over, OverMessages};
 use crate::slab::{Slab, SlotRef};
 
@@ -17,6 +17,8 @@ pub(crate) trait Message {
     fn key(&self) -> MsgKey;
     /// When something of it last arrived.
     fn heard(&self) -> Time;
+    /// Whether none of its payload has come.
+    fn is_bare(&self) -> bool;
     /// The messages that fail if no more comes: this, unless a transport keeps several together.
     fn unfinished(&self) -> Vec<MsgKey> {
         vec![self.key()]
@@ -35,6 +37,8 @@ pub(crate) struct Incoming<M> {
     messages: Slab<M>,
     by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
     open: OpenCounts,
+    /// Those of which no payload has come.
+    bare: OpenCounts,
     finished: OverMessages,
 }
 
@@ -46,7 +50,8 @@ impl<M: Message> Incoming<M> {
             time_wait,
             messages: Slab::new(),
             by_key: HashMap::default(),
-            open: OpenCounts::default(),
+            open: OpenCounts::up_to(OPEN_MAX),
+            bare: OpenCounts::up_to(BARE_MAX),
             finished: OverMessages::new(),
         }
     }
@@ -94,10 +99,15 @@ impl<M: Message> Incoming<M> {
         true
     }
 
-    /// Open a message that is not open; `None` if its sender has too many.
+    /// Open a message that is not open, and of which no payload has come; `None` if its sender has
+    /// too many.
     pub(crate) fn open(&mut self, cx: &mut Cx<'_>, message: M) -> Option<SlotRef> {
         let key = message.key();
-        if !self.open.enter(key.src) {
+        let bare = self.bare.enter(key.src);
+        if !bare || !self.open.enter(key.src) {
+            if bare {
+                self.bare.leave(key.src);
+            }
             cx.fx.count(Stat::Rejected);
             return None;
         }
@@ -107,6 +117,11 @@ impl<M: Message> Incoming<M> {
         let at = self.messages.insert(message);
         self.by_key.insert(key, at);
         Some(at)
+    }
+
+    /// The first payload of a message has come.
+    pub(crate) fn begins(&mut self, key: MsgKey) {
+        self.bare.leave(key.src);
     }
 
     /// All of a message has come, in so many packets.
@@ -167,6 +182,9 @@ impl<M: Message> Incoming<M> {
         let key = message.key();
         self.by_key.remove(&key);
         self.open.leave(key.src);
+        if message.is_bare() {
+            self.bare.leave(key.src);
+        }
         if self.messages.is_empty() {
             cx.fx.disarm(self.linger_timer);
         }

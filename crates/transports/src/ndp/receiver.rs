@@ -9,6 +9,7 @@ use super::index::Index;
 use super::paths::ControlPaths;
 use super::pull::{PullQueue, PullState, Requested};
 use super::{Control, Outbox, reject};
+use crate::connections::{BARE_MAX, OpenCounts};
 use crate::over::{Over, OverMessages};
 use crate::received::{Received, unwrap_index};
 use crate::slab::{Slab, SlotRef};
@@ -27,6 +28,8 @@ pub(crate) struct Conn {
     heard: Time,
     /// Whether a pull has been sent since a payload last came.
     pulled: bool,
+    /// No byte of it has come.
+    bare: bool,
     /// Back to the sender.
     paths: ControlPaths,
 }
@@ -48,6 +51,7 @@ impl Conn {
             pulls: PullState::default(),
             heard: cx.now,
             pulled: false,
+            bare: true,
             paths: ControlPaths::new(config.paths, cx.net, key.src, draw),
         }
     }
@@ -90,6 +94,8 @@ pub(crate) struct Receiver {
     by_key: Index<MsgKey, SlotRef>,
     pulls: PullQueue,
     finished: OverMessages,
+    /// How many are bare.
+    bare: OpenCounts,
     /// PULL packets sent so far, modulo 2^32.
     pacer: u32,
     /// [`Config::interval`], once needed: it takes a wide division.
@@ -105,6 +111,7 @@ impl Receiver {
             by_key: Index::new(),
             pulls: PullQueue::new(),
             finished: OverMessages::new(),
+            bare: OpenCounts::up_to(BARE_MAX),
             pacer: 0,
             interval: None,
         }
@@ -167,6 +174,9 @@ impl Receiver {
             cx.fx.count(Stat::Duplicate);
         } else if !lost && data.len > 0 {
             cx.fx.place(key, offset, u32::from(data.len));
+            if std::mem::take(&mut conn.bare) {
+                self.bare.leave(key.src);
+            }
         }
 
         // ACK or NACK at once, and ask for one pull; or deliver the message.
@@ -228,7 +238,8 @@ impl Receiver {
         // What is taken on now will have to be remembered: nothing is forgotten early.
         let known = self.conns.len() + self.finished.len();
         let full = known >= config.time_wait_entries as usize;
-        if !data.syn || full || self.conns.len() >= config.max_rx_messages as usize {
+        let full = full || self.conns.len() >= config.max_rx_messages as usize;
+        if !data.syn || full || !self.bare.enter(key.src) {
             cx.fx.count(Stat::Rejected);
             return None;
         }
@@ -274,6 +285,9 @@ impl Receiver {
         out.retain(|control| control.pull_of != Some(at));
         self.pulls.purge(&mut conn.pulls);
         self.by_key.remove(conn.key);
+        if conn.bare {
+            self.bare.leave(conn.key.src);
+        }
         if self.conns.is_empty() {
             cx.fx.disarm(self.linger_timer);
         }

@@ -32,6 +32,10 @@ impl Message for Conn {
     fn heard(&self) -> Time {
         self.heard
     }
+
+    fn is_bare(&self) -> bool {
+        self.received.is_empty()
+    }
 }
 
 /// The receiving half of a host.
@@ -72,6 +76,7 @@ impl Receiver {
             // Without room for it, it is as good as lost.
             return;
         }
+        let begins = conn.is_bare();
         if !conn.received.insert(seq) {
             cx.fx.count(Stat::Duplicate);
         } else if len > 0 {
@@ -82,6 +87,9 @@ impl Receiver {
         let n = conn.departures;
         let complete = missing == conn.packets;
         out.push(ack(cx, &self.config, key, (seq, missing, len), n));
+        if begins {
+            self.messages.begins(key);
+        }
         if complete {
             self.messages.complete(cx, at, missing);
         }

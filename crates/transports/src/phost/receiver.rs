@@ -64,6 +64,10 @@ impl Message for Conn {
     fn heard(&self) -> Time {
         self.heard
     }
+
+    fn is_bare(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// The receiving half of a host.
@@ -165,6 +169,7 @@ impl Receiver {
         let used = conn.tokens.saturating_add_signed(i64::from(ahead) + 1);
         let given = if conn.turn == Turn::Unasked { conn.packets } else { conn.tokens };
         conn.used = conn.used.max(used.min(given));
+        let mut begins = false;
         if u64::from(len) > cx.room {
             // Without room for it, it is as good as lost.
         } else if !conn.received.insert(seq) {
@@ -174,8 +179,13 @@ impl Receiver {
             if len > 0 {
                 cx.fx.place(key, seq * u64::from(self.config.payload), u32::from(len));
             }
+            begins = conn.count == 1;
         }
-        if conn.count == conn.packets {
+        let complete = conn.count == conn.packets;
+        if begins {
+            self.messages.begins(key);
+        }
+        if complete {
             self.deliver(cx, at, out);
         } else {
             self.place(cx, at);

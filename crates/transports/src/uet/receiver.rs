@@ -99,6 +99,10 @@ impl Message for Conn {
         self.heard
     }
 
+    fn is_bare(&self) -> bool {
+        self.arrived == 0
+    }
+
     fn unfinished(&self) -> Vec<MsgKey> {
         self.pieces.unfinished().map(|id| MsgKey { id, ..self.key }).collect()
     }
@@ -363,6 +367,7 @@ impl Receiver {
             }
             conn.take(&self.config, request)
         };
+        let begins = !known && conn.arrived == 1;
         let prefix = conn.received.prefix();
         let whole = conn.pieces.ends_at(prefix);
         let complete = whole && !conn.kept;
@@ -380,6 +385,9 @@ impl Receiver {
             let about_it = request.marked || (request.ack_request && !known);
             let ack = conn.ack(request, about_it);
             out.push(answer(cx, &self.config, key, request, ack));
+        }
+        if begins {
+            self.messages.begins(key);
         }
         complete.then_some(prefix)
     }
