@@ -46,8 +46,7 @@ pub trait Endpoint: Send {
 
     /// Host `host` has started again and knows of no message. The environment has cancelled those
     /// to it. Those from it fail, and numbers that count for both ends begin anew. No packet of its
-    /// former life will follow. Only real networks know such a thing. Nothing is to be done by who
-    /// tells lives apart in its headers.
+    /// former life will follow. Only real networks know such a thing.
     fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
         let _ = (cx, host);
     }

@@ -205,9 +205,12 @@ impl Inbox {
         true
     }
 
-    /// `src` has started again: of its former life no packet is taken any more.
-    pub(crate) fn forget_over(&mut self, src: HostId) {
+    /// `src` has started again: of its former life no packet is taken any more, so that nothing of
+    /// it need be kept.
+    pub(crate) fn restart(&mut self, src: HostId) {
         self.over.remove(&src);
+        let open: Vec<MsgKey> = self.open.keys().filter(|key| key.src == src).copied().collect();
+        open.into_iter().for_each(|key| self.forget(key));
     }
 
     /// Whether `key` was delivered or given up.
@@ -360,7 +363,9 @@ mod tests {
             !inbox.is_over_below(KEY.src, MsgId(5)) && inbox.is_over_below(KEY.src, MsgId(9_999))
         );
         assert!(inbox.is_over(MsgKey { id: MsgId(9_000), ..KEY }), "late news change nothing");
-        inbox.forget_over(KEY.src);
+        inbox.place(MsgKey { id: MsgId(20_000), ..KEY }, 0, b"abc", SAID).unwrap();
+        inbox.restart(KEY.src);
         assert!(!inbox.is_over(KEY));
+        assert_eq!((inbox.buffered, inbox.open.len(), inbox.order.len()), (0, 0, 0));
     }
 }

@@ -88,6 +88,14 @@ impl<T, const BITS: u32> Connections<T, BITS> {
         0..self.slots.len() as u32
     }
 
+    /// The slots of those that are open to `peer`.
+    pub(crate) fn to(&self, peer: HostId) -> Vec<u32> {
+        let to_it = self.by_id.iter().filter(|((host, _), _)| *host == peer);
+        let mut slots: Vec<u32> = to_it.map(|(_, &slot)| slot).collect();
+        slots.sort_unstable();
+        slots
+    }
+
     /// How many are open.
     pub(crate) fn open_count(&self) -> usize {
         self.by_id.len()
@@ -249,6 +257,20 @@ impl<T: Half, const BITS: u32> Opened<T, BITS> {
         }
     }
 
+    /// `peer` has started again ([`endpoint::Endpoint::on_restart`]): all its connections are
+    /// forgotten, and `closed` is called with the slots of those that were open.
+    pub(crate) fn restart(&mut self, peer: HostId, mut closed: impl FnMut(u32, &mut T)) {
+        self.finished.forget(peer);
+        let of_it = self.by_id.iter().filter(|((host, _), _)| *host == peer);
+        let mut open: Vec<(u32, Id)> = of_it.map(|(&id, &slot)| (slot, id)).collect();
+        open.sort_unstable();
+        for (slot, id) in open {
+            closed(slot, &mut self.slots[slot as usize]);
+            self.marks_gone(slot);
+            self.release(slot, id);
+        }
+    }
+
     fn marks_gone(&mut self, slot: u32) {
         if let Some(mark) = self.swept.1.get_mut(slot as usize) {
             *mark = u64::MAX;
@@ -355,5 +377,11 @@ mod tests {
         assert_eq!(table.find((PEER, 6)), Found::New);
         assert_eq!(table.find((PEER, 5)), Found::Open(busy), "it has moved");
         assert_eq!(table.slots.len() as u32, OPEN_MAX + 1);
+        table.finish(6, (PEER, 6));
+        let mut closed = Vec::new();
+        table.restart(PEER, |slot, _| closed.push(slot));
+        assert!(closed.contains(&busy) && !closed.contains(&6));
+        assert_eq!((table.find((PEER, 5)), table.find((PEER, 6))), (Found::New, Found::New));
+        assert_eq!(table.by_id.len(), 1, "the other peer's");
     }
 }

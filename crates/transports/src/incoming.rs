@@ -126,7 +126,8 @@ impl<M: Message> Incoming<M> {
 
     /// All of a message has come, in so many packets.
     pub(crate) fn complete(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) -> Option<M> {
-        let message = self.close(cx, at, Over::Complete(packets))?;
+        let message = self.close(cx, at)?;
+        self.remember(cx.now, message.key(), Over::Complete(packets));
         cx.fx.delivered(message.key());
         Some(message)
     }
@@ -140,11 +141,7 @@ impl<M: Message> Incoming<M> {
             }
             return None;
         };
-        let message = self.close(cx, at, Over::Abandoned)?;
-        for key in message.unfinished() {
-            cx.fx.failed(key, FailReason::Cancelled);
-        }
-        Some((at, message))
+        self.fail(cx, &[at], FailReason::Cancelled, Some(Over::Abandoned)).pop()
     }
 
     /// See [`endpoint::Endpoint::on_over_below`].
@@ -153,8 +150,11 @@ impl<M: Message> Incoming<M> {
     }
 
     /// See [`endpoint::Endpoint::on_restart`].
-    pub(crate) fn restart(&mut self, host: HostId) {
+    pub(crate) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId) -> Vec<(SlotRef, M)> {
         self.finished.restart(host);
+        let of_it = self.messages.iter_mut().filter(|(_, message)| message.key().src == host);
+        let of_it: Vec<SlotRef> = of_it.map(|(at, _)| at).collect();
+        self.fail(cx, &of_it, FailReason::Cancelled, None)
     }
 
     /// Give up the messages that have been silent for too long.
@@ -163,21 +163,36 @@ impl<M: Message> Incoming<M> {
         let open = self.messages.iter_mut();
         let silent = open.filter(|(_, message)| message.heard().saturating_add(idle) <= now);
         let silent: Vec<SlotRef> = silent.map(|(at, _)| at).collect();
-        let mut over = Vec::new();
-        for at in silent {
-            let Some(message) = self.close(cx, at, Over::Abandoned) else { continue };
-            for key in message.unfinished() {
-                cx.fx.failed(key, FailReason::TimedOut);
-            }
-            over.push((at, message));
-        }
+        let failed = self.fail(cx, &silent, FailReason::TimedOut, Some(Over::Abandoned));
         if !self.messages.is_empty() {
             cx.fx.arm(self.linger_timer, now.saturating_add(idle));
         }
-        over
+        failed
     }
 
-    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, over: Over) -> Option<M> {
+    /// The messages in these slots fail; they are remembered as `over`, if at all.
+    fn fail(
+        &mut self,
+        cx: &mut Cx<'_>,
+        slots: &[SlotRef],
+        why: FailReason,
+        over: Option<Over>,
+    ) -> Vec<(SlotRef, M)> {
+        let mut failed = Vec::new();
+        for &at in slots {
+            let Some(message) = self.close(cx, at) else { continue };
+            if let Some(over) = over {
+                self.remember(cx.now, message.key(), over);
+            }
+            for key in message.unfinished() {
+                cx.fx.failed(key, why);
+            }
+            failed.push((at, message));
+        }
+        failed
+    }
+
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) -> Option<M> {
         let message = self.messages.remove(at)?;
         let key = message.key();
         self.by_key.remove(&key);
@@ -188,7 +203,6 @@ impl<M: Message> Incoming<M> {
         if self.messages.is_empty() {
             cx.fx.disarm(self.linger_timer);
         }
-        self.remember(cx.now, key, over);
         Some(message)
     }
 

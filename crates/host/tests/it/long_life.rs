@@ -2,14 +2,16 @@
 //! transport. Two hosts in one thread, so that the heap of one can be counted; `make soak` has ten
 //! million messages.
 
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use endpoint::{App, AppCx, AppEvent};
-use trimline_host::{AddressBook, Config, Host, Pattern};
+use trimline_host::{AddressBook, Config, Host, Pattern, bind};
 use units::{Dur, HostId};
 
 use crate::hostile::{Heap, socket};
 use crate::subjects;
+use testkit::hostile::Subject;
 
 const RECEIVER: HostId = HostId(0);
 const SENDER: HostId = HostId(1);
@@ -85,5 +87,69 @@ fn what_is_remembered_does_not_grow_with_the_messages() {
         println!("{}: {few} B, then {many} B, {:?}", subject.name, since.elapsed());
         let growth = (many - few) / (MANY - FEW) as i64;
         assert!(growth < PER_MESSAGE, "{}: {few} B, then {many} B", subject.name);
+    });
+}
+
+/// Sends long messages, and does not live to see them arrive.
+struct Cut;
+
+impl App for Cut {
+    fn on_start(&mut self, cx: &mut AppCx<'_>) {
+        for _ in 0..OUTSTANDING {
+            cx.submit(RECEIVER, 50_000);
+        }
+    }
+}
+
+/// Each of so many lives of a sender ends with a short message that arrives; of what the others
+/// send some comes.
+const PERIOD: u64 = 12;
+
+/// Bytes that are kept of a sender after each period of its lives.
+fn kept_after_lives(subject: &Subject<'_>, periods: u64) -> Vec<i64> {
+    let [receiver, sender] = [socket(), socket()];
+    let at = |socket: &UdpSocket| socket.local_addr().unwrap();
+    let book: AddressBook = [(RECEIVER, at(&receiver)), (SENDER, at(&sender))].into();
+    let config = |me, incarnation| Config { incarnation, ..Config::loopback(me, book.clone(), 1) };
+    let mut idle = Steady(0);
+    let (mut taken, mut sent) = (Pattern::default(), Pattern::default());
+    let mut heap = Heap::default();
+    let mut host = heap.run(|| {
+        let endpoint = (subject.make)(RECEIVER);
+        Host::new(config(RECEIVER, 1), receiver, endpoint, &mut idle, &mut taken).unwrap()
+    });
+    let (mut sender, mut kept) = (Some(sender), Vec::new());
+    for life in 1..=periods * PERIOD {
+        let socket = sender.take().unwrap_or_else(|| bind(book[&SENDER]).unwrap());
+        let is_last = life % PERIOD == 0;
+        let (mut cut, mut steady) = (Cut, Steady(1));
+        let app: &mut dyn App = if is_last { &mut steady } else { &mut cut };
+        let endpoint = (subject.make)(SENDER);
+        let mut peer = Host::new(config(SENDER, life), socket, endpoint, app, &mut sent).unwrap();
+        let (before, since) = (host.counters().placed, Instant::now());
+        // It is asked in which life it is, and then it is heard.
+        while if is_last { peer.counters().acked == 0 } else { host.counters().placed == before } {
+            assert!(since.elapsed() < PATIENCE, "{}: {:?}", subject.name, host.counters());
+            peer.run(Dur(1), |_| false).unwrap();
+            heap.run(|| host.run(Dur(1), |_| false).unwrap());
+        }
+        if is_last {
+            kept.push(heap.now);
+        }
+    }
+    kept
+}
+
+#[test]
+fn what_a_peer_has_left_behind_in_former_lives_is_forgotten() {
+    /// Of a period of lives, if each leaves a packet of a message.
+    const LEAST_LEFT: i64 = 10_000;
+    subjects::each(|subject| {
+        if subject.endless || subject.name.ends_with("nano") {
+            return;
+        }
+        let kept = kept_after_lives(subject, 3);
+        println!("{}: {kept:?}", subject.name);
+        assert!(kept[2] - kept[1] < LEAST_LEFT, "{}: {kept:?}", subject.name);
     });
 }

@@ -250,8 +250,8 @@ impl Endpoint for Ndp {
         }
     }
 
-    fn on_restart(&mut self, _: &mut Cx<'_>, host: HostId) {
-        self.receiver.restart(host);
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.receiver.restart(cx, host, &mut self.out);
     }
 
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {

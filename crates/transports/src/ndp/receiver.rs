@@ -270,8 +270,14 @@ impl Receiver {
     }
 
     /// See [`endpoint::Endpoint::on_restart`].
-    pub(super) fn restart(&mut self, host: HostId) {
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId, out: &mut Outbox) {
         self.finished.restart(host);
+        let of_it = self.conns.iter_mut().filter(|(_, conn)| conn.key.src == host);
+        for at in of_it.map(|(at, _)| at).collect::<Vec<_>>() {
+            if let Some(conn) = self.close(cx, at, out) {
+                cx.fx.failed(conn.key, FailReason::Cancelled);
+            }
+        }
     }
 
     fn remember(&mut self, now: Time, config: &Config, key: MsgKey, over: Over) {
@@ -281,8 +287,11 @@ impl Receiver {
     /// Forget a message and its pulls.
     fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) -> Option<Conn> {
         let mut conn = self.conns.remove(at)?;
-        // Its PULLs are worth nothing any more (specs/ndp.md#I9).
-        out.retain(|control| control.pull_of != Some(at));
+        // Its PULLs are worth nothing any more (specs/ndp.md#I9). Most messages are of one packet,
+        // and have none.
+        if conn.pulls.newest != 0 {
+            out.retain(|control| control.pull_of != Some(at));
+        }
         self.pulls.purge(&mut conn.pulls);
         self.by_key.remove(conn.key);
         if conn.bare {

@@ -136,7 +136,7 @@ impl Endpoint for PFabric {
         self.receiver.over_below(host, oldest);
     }
 
-    fn on_restart(&mut self, _: &mut Cx<'_>, host: HostId) {
-        self.receiver.restart(host);
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.receiver.restart(cx, host);
     }
 }

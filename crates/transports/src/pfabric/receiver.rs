@@ -148,8 +148,8 @@ impl Receiver {
     }
 
     /// See [`endpoint::Endpoint::on_restart`].
-    pub(super) fn restart(&mut self, host: HostId) {
-        self.messages.restart(host);
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.messages.restart(cx, host);
     }
 
     /// Forget messages that have been silent for too long.

@@ -143,7 +143,7 @@ impl Endpoint for PHost {
         self.receiver.over_below(host, oldest);
     }
 
-    fn on_restart(&mut self, _: &mut Cx<'_>, host: HostId) {
-        self.receiver.restart(host);
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.receiver.restart(cx, host);
     }
 }

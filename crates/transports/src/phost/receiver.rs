@@ -206,8 +206,10 @@ impl Receiver {
     }
 
     /// See [`endpoint::Endpoint::on_restart`].
-    pub(super) fn restart(&mut self, host: HostId) {
-        self.messages.restart(host);
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        for (at, conn) in self.messages.restart(cx, host) {
+            self.displace(at, conn.turn, conn.order);
+        }
     }
 
     /// Forget messages that have been silent for too long.

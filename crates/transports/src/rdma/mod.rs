@@ -47,7 +47,7 @@ use endpoint::{
     Cx, Endpoint, FailReason, Flags, FlowState, Msg, Packet, Purpose, Span, Stat, Submit, Tx,
     TxPort,
 };
-use units::{Dur, MsgId, MsgKey, Time, TimerId};
+use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
 
@@ -450,6 +450,21 @@ impl Endpoint for Rdma {
             return None;
         }
         self.flows.slots().find_map(|slot| self.flows[slot].state(id))
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        let src = match self.config.operation {
+            Operation::Write => cx.me,
+            Operation::Read => host,
+        };
+        for slot in self.flows.to(host) {
+            self.flows[slot].stream.fail(src, FailReason::Cancelled, cx.fx);
+            self.close(slot);
+        }
+        self.receivers.restart(host);
+        self.read.forget(host);
+        self.given_up.forget(host);
+        self.arm_timers(cx);
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

@@ -230,7 +230,7 @@ impl Endpoint for Uet {
         self.receiver.over_below(host, oldest);
     }
 
-    fn on_restart(&mut self, _: &mut Cx<'_>, host: HostId) {
-        self.receiver.restart(host);
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.receiver.restart(cx, host);
     }
 }

@@ -469,8 +469,10 @@ impl Receiver {
     }
 
     /// See [`endpoint::Endpoint::on_restart`].
-    pub(super) fn restart(&mut self, host: HostId) {
-        self.messages.restart(host);
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        for (_, conn) in self.messages.restart(cx, host) {
+            self.pacer.forget(&conn.given);
+        }
     }
 
     /// Forget messages that have been silent for too long.
