@@ -191,8 +191,8 @@ impl Inbox {
     }
 
     /// All messages of `src` to this host below `oldest` are over, says their sender: what is
-    /// remembered of them is one number. Who says so too early harms its own messages only. False if
-    /// that was known.
+    /// remembered of them is one number. Who says so too early harms its own messages only. False
+    /// if that was known.
     pub(crate) fn is_over_below(&mut self, src: HostId, oldest: MsgId) -> bool {
         let over = self.over.entry(src).or_default();
         if oldest <= over.oldest {

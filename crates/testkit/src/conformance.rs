@@ -124,7 +124,8 @@ fn duplicates_and_reordering_are_harmless(make: Make<'_>, opts: Opts) {
     }
 }
 
-/// As on real hosts, whose peers say how far they are done: of many messages, all packets once more.
+/// As on real hosts, whose peers say how far they are done: of many messages, all packets once
+/// more.
 fn late_packets_start_nothing(make: Make<'_>, opts: Opts) {
     let mut net = net(make, opts, 1);
     for n in 0..300 {
