@@ -2,13 +2,14 @@
 //! that loses, doubles and damages datagrams, while each is started again now and then. Nothing may
 //! be lost, delivered twice or damaged, and memory must not grow.
 //!
-//! Arguments: how many messages in all, and the transport (ndp, homa or newreno).
+//! Arguments: how many messages in all, and the transport: ndp, homa, newreno, phost, pfabric, uet or
+//! rdma.
 
 use std::alloc::System;
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,19 +28,23 @@ const OUTSTANDING: u64 = 64;
 const LOST: u64 = 5;
 const DOUBLED: u64 = 5;
 const DAMAGED: u64 = 2;
-/// Each life of a host ends after so long.
-const LIFE: Duration = Duration::from_secs(20);
+/// Of the heap from the first tenth of the messages to the last.
+const HEAP_GROWTH: f64 = 0.05;
+/// Messages of a host in one of its lives; a third more for each host before it.
+const LIFE: u64 = 200_000;
 
 /// What one host has sent and heard, over all its lives.
 #[derive(Default)]
 struct Ledger {
     /// The next number to each host.
     next: BTreeMap<HostId, u64>,
-    /// Numbers known to be delivered there.
-    acked: BTreeMap<HostId, RangeSet>,
-    /// Numbers that failed: they may have been delivered, or not.
-    failed: BTreeMap<HostId, RangeSet>,
-    /// Numbers of each host delivered here.
+    /// Messages known to be delivered.
+    acked: u64,
+    /// Those of them that were not.
+    lost: u64,
+    /// Messages that failed: they may have been delivered, or not.
+    failed: u64,
+    /// Numbers of each host delivered here. Each message that failed may leave a gap for ever.
     delivered: BTreeMap<HostId, RangeSet>,
     twice: u64,
     damaged: u64,
@@ -47,7 +52,8 @@ struct Ledger {
 
 /// One life of a host's application.
 struct Soak<'a> {
-    ledger: &'a Mutex<Ledger>,
+    me: HostId,
+    ledgers: &'a [Mutex<Ledger>],
     /// Messages that have come to their end, of all hosts.
     over: &'a AtomicU64,
     /// Beyond so many no new ones begin.
@@ -56,6 +62,10 @@ struct Soak<'a> {
 }
 
 impl Soak<'_> {
+    fn ledger(&self, host: HostId) -> MutexGuard<'_, Ledger> {
+        self.ledgers[host.0 as usize].lock().unwrap()
+    }
+
     fn submit(&mut self, cx: &mut AppCx<'_>) {
         const LEN: Purpose = Purpose::new("length");
         if self.over.load(Ordering::Relaxed) >= self.all {
@@ -64,10 +74,11 @@ impl Soak<'_> {
         let id = *cx.next_id;
         cx.next_id.0 += 1;
         let dst = HostId((cx.me.0 + 1 + (id.0 % u64::from(HOSTS - 1)) as u32) % HOSTS);
-        let mut ledger = self.ledger.lock().unwrap();
+        let mut ledger = self.ledger(self.me);
         let next = ledger.next.entry(dst).or_default();
         let token = *next;
         *next += 1;
+        drop(ledger);
         // Most are short; one of a hundred is 100 KB.
         let len = match token % 100 {
             0 => 100_000,
@@ -87,23 +98,31 @@ impl App for Soak<'_> {
     }
 
     fn on_event(&mut self, cx: &mut AppCx<'_>, event: AppEvent) {
-        let mut ledger = self.ledger.lock().unwrap();
-        let (id, sets) = match event {
+        match event {
             AppEvent::Delivered { key, token, .. } => {
-                let numbers = ledger.delivered.entry(key.src).or_default();
-                let is_new = numbers.insert(token..token + 1) == 1;
+                let mut ledger = self.ledger(self.me);
+                let is_new =
+                    ledger.delivered.entry(key.src).or_default().insert(token..token + 1) == 1;
                 ledger.twice += u64::from(!is_new);
                 return;
             }
-            AppEvent::Acked(id) => (id, &mut ledger.acked),
-            AppEvent::Failed(key, _) if key.src == cx.me => (key.id, &mut ledger.failed),
+            AppEvent::Acked(id) => {
+                let Some((dst, number)) = self.open.remove(&id) else { return };
+                let is_there = |set: &RangeSet| set.contains(number);
+                let there = self.ledger(dst).delivered.get(&self.me).is_some_and(is_there);
+                let mut ledger = self.ledger(self.me);
+                ledger.acked += 1;
+                ledger.lost += u64::from(!there);
+            }
+            AppEvent::Failed(key, _) if key.src == self.me => {
+                if self.open.remove(&key.id).is_none() {
+                    return;
+                }
+                self.ledger(self.me).failed += 1;
+            }
             _ => return,
-        };
-        if let Some((dst, number)) = self.open.remove(&id) {
-            sets.entry(dst).or_default().insert(number..number + 1);
-            self.over.fetch_add(1, Ordering::Relaxed);
         }
-        drop(ledger);
+        self.over.fetch_add(1, Ordering::Relaxed);
         self.submit(cx);
     }
 }
@@ -134,7 +153,32 @@ fn endpoint(transport: &str) -> Box<dyn Endpoint> {
             use transports::tcp::{Config, Tcp};
             Box::new(Tcp::new(Config::processes(8_900)).unwrap())
         }
-        other => panic!("{other} is none of ndp, homa, newreno"),
+        other => other_endpoint(other),
+    }
+}
+
+/// Those whose timeouts are of microseconds get some that processes keep.
+fn other_endpoint(transport: &str) -> Box<dyn Endpoint> {
+    use transports::{pfabric, phost, rdma, rto::RtoConfig, uet};
+    let ms = Dur::from_ms;
+    match transport {
+        "phost" => Box::new(phost::PHost::new(phost::Config::ndp_paper(8_900)).unwrap()),
+        "pfabric" => {
+            let config = pfabric::Config { rto: ms(10), ..pfabric::Config::paper(8_900) };
+            Box::new(pfabric::PFabric::new(config).unwrap())
+        }
+        "uet" => {
+            let config = uet::Config { rto: Some(ms(10)), ..uet::Config::htsim(8_900) };
+            Box::new(uet::Uet::new(config).unwrap())
+        }
+        "rdma" => {
+            let plain = rdma::Config::roce(8_900, rdma::RuleConfig::Unlimited);
+            let recovery = rdma::Recovery::Selective { reordering: 3 };
+            let rto = RtoConfig { min: ms(5), initial: ms(10), max: ms(50), ..plain.rto };
+            let config = rdma::Config { recovery, rto, max_timeouts: 1_000, ..plain };
+            Box::new(rdma::Rdma::new(config).unwrap())
+        }
+        other => panic!("{other} is no transport of this program"),
     }
 }
 
@@ -144,14 +188,14 @@ fn live(
     mut socket: Option<UdpSocket>,
     book: &AddressBook,
     transport: &str,
-    soak: (&Mutex<Ledger>, &AtomicU64, u64),
+    soak: (&[Mutex<Ledger>], &AtomicU64, u64),
     stop: &AtomicBool,
 ) {
-    let (ledger, over, all) = soak;
+    let (ledgers, over, all) = soak;
     let mut life = 0;
     while !stop.load(Ordering::Relaxed) {
         let socket = socket.take().unwrap_or_else(|| bind(book[&me]).unwrap());
-        let mut app = Soak { ledger, over, all, open: BTreeMap::new() };
+        let mut app = Soak { me, ledgers, over, all, open: BTreeMap::new() };
         let mut content = Pattern::default();
         let config = Config::loopback(me, book.clone(), 1);
         let mut host =
@@ -159,26 +203,48 @@ fn live(
         host.set_faults(faults(u64::from(me.0) << 32 | life));
         life += 1;
         // They do not all start again at once.
-        let end = Instant::now() + LIFE + LIFE * me.0 / HOSTS;
-        host.run(Dur::MAX, |_| {
-            let may_end = over.load(Ordering::Relaxed) < all && Instant::now() >= end;
+        let end = LIFE + LIFE * u64::from(me.0) / u64::from(HOSTS);
+        host.run(Dur::MAX, |counters| {
+            let may_end = over.load(Ordering::Relaxed) < all && counters.submitted >= end;
             stop.load(Ordering::Relaxed) || may_end
         })
         .unwrap();
         drop(host);
-        let mut ledger = ledger.lock().unwrap();
+        let under_way = app.open.len() as u64;
+        let mut ledger = ledgers[me.0 as usize].lock().unwrap();
         ledger.damaged += content.damaged.len() as u64;
         // What was under way ends with the life: it may have been delivered, or not.
-        for (_, (dst, number)) in app.open {
-            ledger.failed.entry(dst).or_default().insert(number..number + 1);
-            over.fetch_add(1, Ordering::Relaxed);
-        }
+        ledger.failed += under_way;
+        over.fetch_add(under_way, Ordering::Relaxed);
     }
 }
 
 fn heap() -> f64 {
     let stats = HEAP.stats();
     (stats.bytes_allocated - stats.bytes_deallocated) as f64 / 1e6
+}
+
+/// Print how it goes until all messages are over: a line for each tenth of them. What is under way
+/// makes the heap go up and down, so it is the median of those looked at since the line before.
+/// Returns those medians.
+fn watch(transport: &str, over: &AtomicU64, all: u64) -> Vec<f64> {
+    let start = Instant::now();
+    println!("{transport}\n{:>12} {:>9} {:>9}", "messages", "seconds", "heap MB");
+    let mut medians = Vec::new();
+    let mut heaps = Vec::new();
+    while over.load(Ordering::Relaxed) < all {
+        thread::sleep(Duration::from_millis(5));
+        heaps.push(heap());
+        let done = over.load(Ordering::Relaxed);
+        if done >= (medians.len() as u64 + 1) * all / 10 {
+            heaps.sort_by(f64::total_cmp);
+            let median = heaps[heaps.len() / 2];
+            println!("{done:>12} {:>9.1} {median:>9.2}", start.elapsed().as_secs_f64());
+            medians.push(median);
+            heaps.clear();
+        }
+    }
+    medians
 }
 
 fn main() {
@@ -192,49 +258,33 @@ fn main() {
         .zip(0..)
         .map(|(socket, host)| (HostId(host), socket.local_addr().unwrap()))
         .collect();
-    let ledgers: Vec<Arc<Mutex<Ledger>>> = (0..HOSTS).map(|_| Arc::default()).collect();
+    let ledgers: Vec<Mutex<Ledger>> = (0..HOSTS).map(|_| Mutex::default()).collect();
     let (over, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let start = Instant::now();
-    thread::scope(|scope| {
-        for ((socket, ledger), host) in sockets.into_iter().zip(&ledgers).zip(0..) {
-            let (book, over, stop) = (&book, &over, &stop);
+    let heaps = thread::scope(|scope| {
+        for (socket, host) in sockets.into_iter().zip(0..) {
+            let (ledgers, book, over, stop) = (&ledgers, &book, &over, &stop);
             let soak = move || {
-                live(HostId(host), Some(socket), book, transport, (ledger, over, all), stop);
+                live(HostId(host), Some(socket), book, transport, (ledgers, over, all), stop);
             };
             scope.spawn(soak);
         }
-        let mut due = 1;
-        println!("{transport}\n{:>12} {:>9} {:>9}", "messages", "seconds", "heap MB");
-        while over.load(Ordering::Relaxed) < all {
-            thread::sleep(Duration::from_millis(50));
-            if over.load(Ordering::Relaxed) >= due * all / 10 {
-                let done = over.load(Ordering::Relaxed);
-                println!("{done:>12} {:>9.1} {:>9.2}", start.elapsed().as_secs_f64(), heap());
-                due += 1;
-            }
-        }
+        let heaps = watch(transport, &over, all);
         // What is still under way comes to its end, one way or the other.
         thread::sleep(Duration::from_secs(2));
         stop.store(true, Ordering::Relaxed);
+        heaps
     });
     let (mut lost, mut acked, mut failed, mut twice, mut damaged) = (0, 0, 0, 0, 0);
-    let len = |set: &RangeSet| set.iter().map(|range| range.end - range.start).sum::<u64>();
-    for (ledger, src) in ledgers.iter().zip(0..) {
+    for ledger in &ledgers {
         let ledger = ledger.lock().unwrap();
+        (acked, lost, failed) = (acked + ledger.acked, lost + ledger.lost, failed + ledger.failed);
         (twice, damaged) = (twice + ledger.twice, damaged + ledger.damaged);
-        failed += ledger.failed.values().map(len).sum::<u64>();
-        for (dst, numbers) in &ledger.acked {
-            acked += len(numbers);
-            let there = ledgers[dst.0 as usize].lock().unwrap();
-            let delivered = there.delivered.get(&HostId(src));
-            lost += numbers
-                .iter()
-                .flat_map(Clone::clone)
-                .filter(|&number| delivered.is_none_or(|set| !set.contains(number)))
-                .count();
-        }
     }
     println!("{acked} confirmed, {failed} failed or cut off by a restart");
     println!("{lost} of the confirmed ones lost, {twice} delivered twice, {damaged} damaged");
     assert!(lost == 0 && twice == 0 && damaged == 0);
+    let [first, .., last] = heaps[..] else { panic!("too few messages to tell of the heap") };
+    let growth = last / first - 1.0;
+    println!("heap of the last tenth to that of the first: {:+.1} %", 100.0 * growth);
+    assert!(growth <= HEAP_GROWTH, "it grows");
 }

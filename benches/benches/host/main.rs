@@ -37,8 +37,10 @@ fn main() {
     if wanted("refused") {
         refused::rows();
     }
-    if wanted("messages") {
+    if wanted(LONG_HEADING) {
         long_messages(frames);
+    }
+    if wanted(SHORT_HEADING) {
         short_messages(frames);
     }
 }
@@ -103,6 +105,8 @@ struct Messages {
 }
 
 const LONG: Messages = Messages { count: 300, size: 1_000_000, at_once: 4 };
+const LONG_HEADING: &str = "1 MB messages, Gb/s";
+const SHORT_HEADING: &str = "64 B messages, million/s";
 const SHORT: Messages = Messages { count: 200_000, size: 64, at_once: 1_000 };
 
 /// The middle of some figures of rounds.
@@ -143,7 +147,7 @@ fn heading(what: &str) {
 }
 
 fn long_messages(frames: bool) {
-    heading("1 MB messages, Gb/s");
+    heading(LONG_HEADING);
     for payload in [1_400, 8_900] {
         if frames {
             // Ethernet's, or long ones; with IP, UDP and what Trimline adds to a payload.
@@ -156,7 +160,7 @@ fn long_messages(frames: bool) {
 }
 
 fn short_messages(frames: bool) {
-    heading("64 B messages, million/s");
+    heading(SHORT_HEADING);
     table(frames, 1_400, SHORT, |messages| messages / 1e6);
 }
 

@@ -1,15 +1,16 @@
 //! What a host's processor spends on packets that it refuses.
 
 use std::net::UdpSocket;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{TryRecvError, channel};
 
-use host::{Config, Counters, Host, Key};
+use host::{Config, Counters, Host, Key, Socket};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use units::{Dur, HostId, MsgId};
 use wire::shim::{ShimRepr, seal};
 
-use crate::place::{CLIENT, Place, SERVER, at, socket};
+use crate::place::{CLIENT, Place, SERVER, at, beside, socket};
 use crate::{Sink, Zeros, config, ndp};
 
 const PACKETS: u64 = 200_000;
@@ -80,26 +81,33 @@ fn cost(bytes: &[u8], count: fn(&Counters) -> u64, keys: bool) -> (f64, f64) {
     let key = |&peer: &HostId| (peer, Key::new([1; 32]));
     let keys = if keys { config.peers.keys().map(key).collect() } else { Default::default() };
     let config = Config { keys, busy: false, trains: true, ..config };
-    let server = socket(Place::Loopback, SERVER);
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let host = scope.spawn(|| {
-            let (mut app, mut content) = (Sink, Zeros::default());
-            let mut host = Host::new(config, server, ndp(PAYLOAD), &mut app, &mut content).unwrap();
-            let before = used();
-            let done = host.run(Dur::from_ms(60_000), |c| count(c) >= PACKETS).unwrap();
-            over.store(true, Ordering::Relaxed);
-            assert!(done, "{:?}", host.counters());
-            let (counted, after) = (count(host.counters()) as f64, used());
-            ((after.0 - before.0) / counted, (after.1 - before.1) / counted)
-        });
-        let attacker = UdpSocket::bind(at(Place::Loopback, CLIENT)).unwrap();
-        let to = at(Place::Loopback, SERVER);
-        while !over.load(Ordering::Relaxed) {
-            let _ = attacker.send_to(bytes, to);
-        }
-        host.join().unwrap()
-    })
+    let (tell, told) = channel();
+    let server = move |server: Socket, _: &AtomicBool| {
+        let (mut app, mut content) = (Sink, Zeros::default());
+        let mut host = Host::new(config, server, ndp(PAYLOAD), &mut app, &mut content).unwrap();
+        let before = used();
+        let done = host.run(Dur::from_ms(60_000), |c| count(c) >= PACKETS).unwrap();
+        assert!(done, "{:?}", host.counters());
+        let (counted, after) = (count(host.counters()) as f64, used());
+        let _ = tell.send(((after.0 - before.0) / counted, (after.1 - before.1) / counted));
+    };
+    beside(
+        Place::Loopback,
+        || socket(Place::Loopback, SERVER),
+        server,
+        || {
+            let attacker = UdpSocket::bind(at(Place::Loopback, CLIENT)).unwrap();
+            let to = at(Place::Loopback, SERVER);
+            loop {
+                let _ = attacker.send_to(bytes, to);
+                match told.try_recv() {
+                    Ok(cost) => return cost,
+                    Err(TryRecvError::Empty) => {}
+                    Err(TryRecvError::Disconnected) => panic!("the host has failed"),
+                }
+            }
+        },
+    )
 }
 
 /// Processor time of this thread in the program and in the kernel, us.

@@ -46,8 +46,7 @@ pub trait Endpoint: Send {
 
     /// Host `host` has started again and knows of no message. The environment has cancelled those
     /// to it. Those from it fail, and numbers that count for both ends begin anew. No packet of its
-    /// former life will follow. Only real networks know such a thing. Nothing is to be done by who
-    /// tells lives apart in its headers.
+    /// former life will follow. Only real networks know such a thing.
     fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
         let _ = (cx, host);
     }
@@ -57,6 +56,14 @@ pub trait Endpoint: Send {
     /// that of host `me`, one of its ends. Only simulators know such a thing.
     fn on_over(&mut self, me: HostId, key: MsgKey) {
         let _ = (me, key);
+    }
+
+    /// All messages of `host` to this one below `oldest` are over, says `host`: it asks about none
+    /// of them again, and what it sends from now on has higher ids. Late packets of them may still
+    /// come, and must not start them again. Only real networks know such a thing, until
+    /// [`on_restart`](Self::on_restart).
+    fn on_over_below(&mut self, host: HostId, oldest: MsgId) {
+        let _ = (host, oldest);
     }
 
     /// What message `id` of this host may send now; `None` if it is over, or there is nothing to

@@ -2,9 +2,10 @@
 //! instead of a socket, for counting instructions:
 //!
 //!     cargo build -p trimline-host --example cost
-//!     valgrind --tool=callgrind target/debug/examples/cost ndp 64 10000
+//!     valgrind --tool=callgrind target/debug/examples/cost ndp 64 10000 1
 //!
-//! What a request costs is what more requests cost beside fewer.
+//! The last number says how many requests are under way at a time. What a request costs is what more
+//! requests cost beside fewer.
 
 use std::net::SocketAddr;
 
@@ -14,6 +15,7 @@ use trimline_host::{AddressBook, Config, Content, Host, Memory};
 use units::{Dur, HostId, MsgKey, Rate};
 
 const PAYLOAD: u16 = 1_300;
+const USAGE: &str = "cost TRANSPORT BYTES REQUESTS AT_ONCE";
 
 fn endpoint(name: &str) -> Box<dyn Endpoint> {
     match name {
@@ -29,12 +31,17 @@ fn endpoint(name: &str) -> Box<dyn Endpoint> {
 }
 
 /// Asks again for each answer; host 1 answers.
-struct Echo(u64);
+struct Echo {
+    size: u64,
+    at_once: u64,
+}
 
 impl App for Echo {
     fn on_start(&mut self, cx: &mut AppCx<'_>) {
         if cx.me == HostId(0) {
-            cx.submit(HostId(1), self.0);
+            for _ in 0..self.at_once {
+                cx.submit(HostId(1), self.size);
+            }
         }
     }
 
@@ -57,10 +64,9 @@ impl Content for Zeros {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [name, size, count] = &arguments[..] else {
-        panic!("cost TRANSPORT BYTES REQUESTS");
-    };
-    let (size, count): (u64, u64) = (size.parse().unwrap(), count.parse().unwrap());
+    let [name, numbers @ ..] = &arguments[..] else { panic!("{USAGE}") };
+    let numbers: Vec<u64> = numbers.iter().map(|text| text.parse().expect(USAGE)).collect();
+    let [size, count, at_once] = numbers[..] else { panic!("{USAGE}") };
     let at = [0, 1].map(|n| SocketAddr::from(([10, 0, 0, n + 1], 4_000)));
     let book: AddressBook = [0, 1].map(|n| (HostId(n), at[n as usize])).into();
     let config = |me| {
@@ -68,7 +74,7 @@ fn main() {
         Config { busy: true, trains: false, rate, ..Config::loopback(HostId(me), book.clone(), 1) }
     };
     let [a, b] = Memory::pair(at).unwrap();
-    let (mut app_a, mut app_b) = (Echo(size), Echo(size));
+    let (mut app_a, mut app_b) = (Echo { size, at_once }, Echo { size, at_once });
     let (mut zeros_a, mut zeros_b) = (Zeros, Zeros);
     let mut a = Host::new(config(0), a, endpoint(name), &mut app_a, &mut zeros_a).unwrap();
     let mut b = Host::new(config(1), b, endpoint(name), &mut app_b, &mut zeros_b).unwrap();

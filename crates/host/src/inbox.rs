@@ -21,13 +21,22 @@ pub(crate) struct Inbox {
     order: BTreeMap<u64, MsgKey>,
     /// The number of the next message.
     next: u64,
-    /// Ids of the messages that were delivered or given up, per source. What is below the oldest
-    /// unfinished one of the source is one range; behind it a message to another host is a gap.
-    over: BTreeMap<HostId, RangeSet>,
+    /// Which messages of each source are over.
+    over: BTreeMap<HostId, Over>,
     /// Bytes of all buffers in `open`.
     buffered: u64,
     max_message: u64,
     max_buffered: u64,
+}
+
+/// The messages of one source that are over.
+#[derive(Debug, Default)]
+struct Over {
+    /// All below this one are, says the source.
+    oldest: MsgId,
+    /// Ids of those that were delivered or given up. What is below `oldest` is one range; behind it
+    /// a message to another host is a gap.
+    ids: RangeSet,
 }
 
 #[derive(Debug, Default)]
@@ -182,28 +191,37 @@ impl Inbox {
     }
 
     /// All messages of `src` to this host below `oldest` are over, says their sender: what is
-    /// remembered of them is one number. Who says so too early harms its own messages only.
-    pub(crate) fn is_over_below(&mut self, src: HostId, oldest: MsgId) {
-        let ids = self.over.entry(src).or_default();
-        if ids.prefix() < oldest.0 {
-            ids.insert(0..oldest.0);
+    /// remembered of them is one number. Who says so too early harms its own messages only. False
+    /// if that was known.
+    pub(crate) fn is_over_below(&mut self, src: HostId, oldest: MsgId) -> bool {
+        let over = self.over.entry(src).or_default();
+        if oldest <= over.oldest {
+            return false;
         }
+        over.oldest = oldest;
+        if over.ids.prefix() < oldest.0 {
+            over.ids.insert(0..oldest.0);
+        }
+        true
     }
 
-    /// `src` has started again: of its former life no packet is taken any more.
-    pub(crate) fn forget_over(&mut self, src: HostId) {
+    /// `src` has started again: of its former life no packet is taken any more, so that nothing of
+    /// it need be kept.
+    pub(crate) fn restart(&mut self, src: HostId) {
         self.over.remove(&src);
+        let open: Vec<MsgKey> = self.open.keys().filter(|key| key.src == src).copied().collect();
+        open.into_iter().for_each(|key| self.forget(key));
     }
 
     /// Whether `key` was delivered or given up.
     pub(crate) fn is_over(&self, key: MsgKey) -> bool {
-        self.over.get(&key.src).is_some_and(|ids| ids.contains(key.id.0))
+        self.over.get(&key.src).is_some_and(|over| over.ids.contains(key.id.0))
     }
 
     /// Note that `key` is over. False if it was before.
     fn end(&mut self, key: MsgKey) -> bool {
-        let ids = self.over.entry(key.src).or_default();
-        ids.insert(key.id.0..key.id.0.saturating_add(1)) > 0
+        let over = self.over.entry(key.src).or_default();
+        over.ids.insert(key.id.0..key.id.0.saturating_add(1)) > 0
     }
 
     fn remove(&mut self, key: MsgKey) -> Assembly {
@@ -339,11 +357,15 @@ mod tests {
             inbox.is_over_below(KEY.src, MsgId(id.saturating_sub(20)));
             inbox.place(key, 0, b"abc", SAID).unwrap();
             inbox.deliver(key).unwrap();
-            assert!(inbox.is_over(key) && inbox.over[&KEY.src].iter().count() <= 12);
+            assert!(inbox.is_over(key) && inbox.over[&KEY.src].ids.fragments() <= 12);
         }
-        inbox.is_over_below(KEY.src, MsgId(5));
+        assert!(
+            !inbox.is_over_below(KEY.src, MsgId(5)) && inbox.is_over_below(KEY.src, MsgId(9_999))
+        );
         assert!(inbox.is_over(MsgKey { id: MsgId(9_000), ..KEY }), "late news change nothing");
-        inbox.forget_over(KEY.src);
+        inbox.place(MsgKey { id: MsgId(20_000), ..KEY }, 0, b"abc", SAID).unwrap();
+        inbox.restart(KEY.src);
         assert!(!inbox.is_over(KEY));
+        assert_eq!((inbox.buffered, inbox.open.len(), inbox.order.len()), (0, 0, 0));
     }
 }

@@ -124,6 +124,13 @@ fn delivers(effects: &[Effect], key: MsgKey) -> bool {
     effects.iter().find(|effect| !beside(effect)) == Some(&Effect::Delivered(key))
 }
 
+/// Whether `control`, which was chosen before `data`, may be about its message. An answer to a
+/// message of the same number from the same host looks like it: then the order stays as chosen.
+/// Where hosts number from their start, as all but testbeds do, there is none.
+fn may_announce(control: &Packet, data: &Packet) -> bool {
+    (control.dst, control.span.msg) == (data.dst, data.span.msg)
+}
+
 /// Where in the payload of `pkt` the `len` bytes at `offset` of message `key` are, if they are.
 fn payload_range(pkt: &Packet, key: MsgKey, offset: u64, len: u32) -> Option<Range<usize>> {
     if !pkt.carries_payload() || pkt.span.msg != key.id {
@@ -401,8 +408,9 @@ impl<'a> Host<'a> {
             return Ok(());
         }
         // What comes back says what of this host's is over.
-        if !pkt.flags.has(Flags::BOUNCED) {
-            self.inbox.is_over_below(pkt.src, beside.oldest);
+        let news = !pkt.flags.has(Flags::BOUNCED);
+        if news && self.inbox.is_over_below(pkt.src, beside.oldest) {
+            self.endpoint.on_over_below(pkt.src, beside.oldest);
         }
         self.on_packet(&pkt)
     }
@@ -488,7 +496,7 @@ impl<'a> Host<'a> {
         }
         self.call(|endpoint, cx| endpoint.on_restart(cx, host))?;
         self.restarting = None;
-        self.inbox.forget_over(host);
+        self.inbox.restart(host);
         self.serve_app()
     }
 
@@ -737,7 +745,7 @@ impl Host<'_> {
         while self.budget > 0 && self.may_choose() && !self.link.is_full() {
             let Some((pkt, beside)) = self.poll_port()? else { continue };
             let has_payload = pkt.carries_payload();
-            let about_it = |(earlier, _): &(Packet, Beside)| earlier.span.msg == pkt.span.msg;
+            let about_it = |(earlier, _): &(Packet, Beside)| may_announce(earlier, &pkt);
             if led || has_payload && !self.chosen.iter().any(about_it) {
                 self.link.load(&pkt, beside, self.content, &mut self.counters)?;
             } else {

@@ -2,8 +2,8 @@
 //! then be silent. A transport's own tests call [`run`] with a way to make an endpoint; the
 //! harness underneath checks the contract at every call.
 
-use endpoint::{Draw, Endpoint, FailReason, Purpose, Stat};
-use units::{Bytes, Dur, HostId, MsgKey, Rate, Time};
+use endpoint::{Draw, Endpoint, FailReason, Packet, Purpose, Stat};
+use units::{Bytes, Dur, HostId, MsgId, MsgKey, Rate, Time};
 
 use crate::fault::{self, Mix};
 use crate::{Bottleneck, Link, Naps, Net};
@@ -45,6 +45,7 @@ pub fn run_bounded(make: impl Fn(HostId) -> Box<dyn Endpoint>, opts: Opts) {
     every_size_arrives(make, opts);
     loss_is_repaired(make, opts);
     duplicates_and_reordering_are_harmless(make, opts);
+    late_packets_start_nothing(make, opts);
     trimming_and_bouncing_are_survived(make, opts);
     a_dead_path_is_left(make, opts);
     an_overloaded_receiver_gets_everything(make, opts);
@@ -121,6 +122,23 @@ fn duplicates_and_reordering_are_harmless(make: Make<'_>, opts: Opts) {
         submit_all(&mut net, opts);
         finish(&mut net, opts);
     }
+}
+
+/// As on real hosts, whose peers say how far they are done: of many messages, all packets once
+/// more.
+fn late_packets_start_nothing(make: Make<'_>, opts: Opts) {
+    let mut net = net(make, opts, 1);
+    for n in 0..300 {
+        let key = net.submit(A, B, 1 + n % (2 * opts.payload.0));
+        net.run_until_idle(opts.patience);
+        net.over_below(B, key.src, MsgId(key.id.0 + 1));
+    }
+    let late: Vec<Packet> = net.log().iter().map(|sent| sent.pkt).collect();
+    late.into_iter().filter(|pkt| pkt.src == A).for_each(|pkt| net.inject(pkt));
+    finish(&mut net, opts);
+    let delivered = net.submit(A, B, opts.payload.0);
+    finish(&mut net, opts);
+    assert!(net.record(delivered).delivered.is_some());
 }
 
 fn trimming_and_bouncing_are_survived(make: Make<'_>, opts: Opts) {

@@ -296,7 +296,8 @@ impl<E: Endpoint + ?Sized> Net<E> {
         self.tamper = Some(Box::new(tamper));
     }
 
-    /// Let `pkt`, which no host has sent, arrive at its destination now; after [`Net::tamper`].
+    /// Let `pkt` arrive at its destination now: a late copy or, after [`Net::tamper`], one that no
+    /// host has sent.
     pub fn inject(&mut self, pkt: Packet) {
         self.deliver(&pkt);
     }
@@ -361,6 +362,11 @@ impl<E: Endpoint + ?Sized> Net<E> {
         } else {
             self.call(h, None, |endpoint, cx| endpoint.on_cancel(cx, key.id));
         }
+    }
+
+    /// `host` hears that messages of `src` below `oldest` are over.
+    pub fn over_below(&mut self, host: HostId, src: HostId, oldest: MsgId) {
+        self.hosts[host.index()].endpoint.on_over_below(src, oldest);
     }
 
     /// Let the application of `host` take `room` bytes more before it takes nothing.

@@ -70,6 +70,11 @@ impl<const BITS: u32> Finished<BITS> {
         self.0.get(&peer).map_or(0, |finished| finished.ids.fragments())
     }
 
+    /// Nothing of `peer` is over: it numbers anew.
+    pub(crate) fn forget(&mut self, peer: HostId) {
+        self.0.remove(&peer);
+    }
+
     /// Connection `conn` of `peer` is over.
     pub(crate) fn insert(&mut self, peer: HostId, conn: u32) {
         // Unwrapped ids start one wrap up, so that ids just below the first one fit too.

@@ -14,6 +14,9 @@ use crate::connection_ids::{ConnectionIds, Finished};
 /// Connections or messages that one peer may have open here at a time: more than any workload has
 /// between two hosts.
 pub(crate) const OPEN_MAX: u32 = 1 << 16;
+/// Messages of one peer that may be open here without a byte of theirs: what environments bound are
+/// bytes. More are refused, and their sender repeats what it sent.
+pub(crate) const BARE_MAX: u32 = 512;
 /// A peer with so many loses those of them that have not moved for so long.
 const SILENCE: Dur = Dur::from_ms(60_000);
 
@@ -85,6 +88,14 @@ impl<T, const BITS: u32> Connections<T, BITS> {
         0..self.slots.len() as u32
     }
 
+    /// The slots of those that are open to `peer`.
+    pub(crate) fn to(&self, peer: HostId) -> Vec<u32> {
+        let to_it = self.by_id.iter().filter(|((host, _), _)| *host == peer);
+        let mut slots: Vec<u32> = to_it.map(|(_, &slot)| slot).collect();
+        slots.sort_unstable();
+        slots
+    }
+
     /// How many are open.
     pub(crate) fn open_count(&self) -> usize {
         self.by_id.len()
@@ -118,22 +129,30 @@ impl<T, const BITS: u32> IndexMut<u32> for Connections<T, BITS> {
     }
 }
 
-/// How many connections or messages of each peer are open here, at most [`OPEN_MAX`].
-#[derive(Debug, Default)]
-pub(crate) struct OpenCounts(HashMap<HostId, u32, FxBuildHasher>);
+/// How many connections or messages of each peer are open here, a bounded number.
+#[derive(Debug)]
+pub(crate) struct OpenCounts {
+    most: u32,
+    of: HashMap<HostId, u32, FxBuildHasher>,
+}
 
 impl OpenCounts {
+    /// None, and at most so many of each.
+    pub(crate) const fn up_to(most: u32) -> Self {
+        Self { most, of: HashMap::with_hasher(FxBuildHasher) }
+    }
+
     /// One more of `peer`, if it may have one more.
     pub(crate) fn enter(&mut self, peer: HostId) -> bool {
-        let count = self.0.entry(peer).or_default();
-        let may = *count < OPEN_MAX;
+        let count = self.of.entry(peer).or_default();
+        let may = *count < self.most;
         *count += u32::from(may);
         may
     }
 
     /// One less of `peer`.
     pub(crate) fn leave(&mut self, peer: HostId) {
-        if let Some(count) = self.0.get_mut(&peer) {
+        if let Some(count) = self.of.get_mut(&peer) {
             *count -= 1;
         }
     }
@@ -176,7 +195,7 @@ impl<T, const BITS: u32> Default for Opened<T, BITS> {
             free: Vec::new(),
             by_id: HashMap::default(),
             finished: Finished::default(),
-            counts: OpenCounts::default(),
+            counts: OpenCounts::up_to(OPEN_MAX),
             swept: (Time::ZERO, Vec::new()),
         }
     }
@@ -233,6 +252,20 @@ impl<T: Half, const BITS: u32> Opened<T, BITS> {
             }
         }
         for (id, slot) in silent {
+            self.marks_gone(slot);
+            self.release(slot, id);
+        }
+    }
+
+    /// `peer` has started again ([`endpoint::Endpoint::on_restart`]): all its connections are
+    /// forgotten, and `closed` is called with the slots of those that were open.
+    pub(crate) fn restart(&mut self, peer: HostId, mut closed: impl FnMut(u32, &mut T)) {
+        self.finished.forget(peer);
+        let of_it = self.by_id.iter().filter(|((host, _), _)| *host == peer);
+        let mut open: Vec<(u32, Id)> = of_it.map(|(&id, &slot)| (slot, id)).collect();
+        open.sort_unstable();
+        for (slot, id) in open {
+            closed(slot, &mut self.slots[slot as usize]);
             self.marks_gone(slot);
             self.release(slot, id);
         }
@@ -344,5 +377,10 @@ mod tests {
         assert_eq!(table.find((PEER, 6)), Found::New);
         assert_eq!(table.find((PEER, 5)), Found::Open(busy), "it has moved");
         assert_eq!(table.slots.len() as u32, OPEN_MAX + 1);
+        let mut closed = Vec::new();
+        table.restart(PEER, |slot, _| closed.push(slot));
+        assert!(closed.contains(&busy));
+        assert_eq!((table.find((PEER, 5)), table.find((PEER, 9))), (Found::New, Found::New));
+        assert_eq!(table.by_id.len(), 1, "the other peer's");
     }
 }

@@ -168,6 +168,10 @@ impl Endpoint for DeviceQueue {
         self.endpoint.0.on_over(me, key);
     }
 
+    fn on_over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.endpoint.0.on_over_below(host, oldest);
+    }
+
     fn prefetch(&self, step: u8) {
         if step == 0 {
             endpoint::prefetch::item(&*self.endpoint.0);

@@ -5,11 +5,11 @@
 use endpoint::{Cx, FailReason, Flags, Framing, MsgKey, Packet, Stat, TimerId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use units::{Dur, Time};
+use units::{Dur, HostId, MsgId, Time};
 
-use crate::connections::{OPEN_MAX, OpenCounts};
+use crate::connections::{BARE_MAX, OPEN_MAX, OpenCounts};
+use crate::over::{Over, OverMessages};
 use crate::slab::{Slab, SlotRef};
-use crate::time_wait::TimeWait;
 
 /// What a transport keeps of a message that is open.
 pub(crate) trait Message {
@@ -17,18 +17,12 @@ pub(crate) trait Message {
     fn key(&self) -> MsgKey;
     /// When something of it last arrived.
     fn heard(&self) -> Time;
+    /// Whether none of its payload has come.
+    fn is_bare(&self) -> bool;
     /// The messages that fail if no more comes: this, unless a transport keeps several together.
     fn unfinished(&self) -> Vec<MsgKey> {
         vec![self.key()]
     }
-}
-
-/// What happened to a message that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// It had so many packets.
-    Complete(u64),
-    Abandoned,
 }
 
 /// Messages of one receiving host.
@@ -43,7 +37,9 @@ pub(crate) struct Incoming<M> {
     messages: Slab<M>,
     by_key: HashMap<MsgKey, SlotRef, FxBuildHasher>,
     open: OpenCounts,
-    finished: TimeWait<MsgKey, Over>,
+    /// Those of which no payload has come.
+    bare: OpenCounts,
+    finished: OverMessages,
 }
 
 impl<M: Message> Incoming<M> {
@@ -54,8 +50,9 @@ impl<M: Message> Incoming<M> {
             time_wait,
             messages: Slab::new(),
             by_key: HashMap::default(),
-            open: OpenCounts::default(),
-            finished: TimeWait::new(),
+            open: OpenCounts::up_to(OPEN_MAX),
+            bare: OpenCounts::up_to(BARE_MAX),
+            finished: OverMessages::new(),
         }
     }
 
@@ -80,7 +77,7 @@ impl<M: Message> Incoming<M> {
 
     /// What became of a message that is over, if that is remembered.
     pub(crate) fn over(&mut self, now: Time, key: MsgKey) -> Option<Over> {
-        self.finished.get(now, &key)
+        self.finished.get(now, key)
     }
 
     /// Whether message `key`, of which a packet has come, is over. If all of it came, its sender
@@ -93,7 +90,7 @@ impl<M: Message> Incoming<M> {
     ) -> bool {
         match self.over(cx.now, key) {
             Some(Over::Complete(packets)) => {
-                self.finished.refresh(cx.now, self.time_wait, &key);
+                self.finished.refresh(cx.now, self.time_wait, key);
                 again(cx, packets);
             }
             Some(Over::Abandoned) => cx.fx.count(Stat::Rejected),
@@ -102,10 +99,15 @@ impl<M: Message> Incoming<M> {
         true
     }
 
-    /// Open a message that is not open; `None` if its sender has too many.
+    /// Open a message that is not open, and of which no payload has come; `None` if its sender has
+    /// too many.
     pub(crate) fn open(&mut self, cx: &mut Cx<'_>, message: M) -> Option<SlotRef> {
         let key = message.key();
-        if !self.open.enter(key.src) {
+        let bare = self.bare.enter(key.src);
+        if !bare || !self.open.enter(key.src) {
+            if bare {
+                self.bare.leave(key.src);
+            }
             cx.fx.count(Stat::Rejected);
             return None;
         }
@@ -117,9 +119,15 @@ impl<M: Message> Incoming<M> {
         Some(at)
     }
 
+    /// The first payload of a message has come.
+    pub(crate) fn begins(&mut self, key: MsgKey) {
+        self.bare.leave(key.src);
+    }
+
     /// All of a message has come, in so many packets.
     pub(crate) fn complete(&mut self, cx: &mut Cx<'_>, at: SlotRef, packets: u64) -> Option<M> {
-        let message = self.close(cx, at, Over::Complete(packets))?;
+        let message = self.close(cx, at)?;
+        self.remember(cx.now, message.key(), Over::Complete(packets));
         cx.fx.delivered(message.key());
         Some(message)
     }
@@ -133,11 +141,20 @@ impl<M: Message> Incoming<M> {
             }
             return None;
         };
-        let message = self.close(cx, at, Over::Abandoned)?;
-        for key in message.unfinished() {
-            cx.fx.failed(key, FailReason::Cancelled);
-        }
-        Some((at, message))
+        self.fail(cx, &[at], FailReason::Cancelled, Some(Over::Abandoned)).pop()
+    }
+
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(crate) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.finished.below(host, oldest);
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(crate) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId) -> Vec<(SlotRef, M)> {
+        self.finished.restart(host);
+        let of_it = self.messages.iter_mut().filter(|(_, message)| message.key().src == host);
+        let of_it: Vec<SlotRef> = of_it.map(|(at, _)| at).collect();
+        self.fail(cx, &of_it, FailReason::Cancelled, None)
     }
 
     /// Give up the messages that have been silent for too long.
@@ -146,29 +163,46 @@ impl<M: Message> Incoming<M> {
         let open = self.messages.iter_mut();
         let silent = open.filter(|(_, message)| message.heard().saturating_add(idle) <= now);
         let silent: Vec<SlotRef> = silent.map(|(at, _)| at).collect();
-        let mut over = Vec::new();
-        for at in silent {
-            let Some(message) = self.close(cx, at, Over::Abandoned) else { continue };
-            for key in message.unfinished() {
-                cx.fx.failed(key, FailReason::TimedOut);
-            }
-            over.push((at, message));
-        }
+        let failed = self.fail(cx, &silent, FailReason::TimedOut, Some(Over::Abandoned));
         if !self.messages.is_empty() {
             cx.fx.arm(self.linger_timer, now.saturating_add(idle));
         }
-        over
+        failed
     }
 
-    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, over: Over) -> Option<M> {
+    /// The messages in these slots fail; they are remembered as `over`, if at all.
+    fn fail(
+        &mut self,
+        cx: &mut Cx<'_>,
+        slots: &[SlotRef],
+        why: FailReason,
+        over: Option<Over>,
+    ) -> Vec<(SlotRef, M)> {
+        let mut failed = Vec::new();
+        for &at in slots {
+            let Some(message) = self.close(cx, at) else { continue };
+            if let Some(over) = over {
+                self.remember(cx.now, message.key(), over);
+            }
+            for key in message.unfinished() {
+                cx.fx.failed(key, why);
+            }
+            failed.push((at, message));
+        }
+        failed
+    }
+
+    fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) -> Option<M> {
         let message = self.messages.remove(at)?;
         let key = message.key();
         self.by_key.remove(&key);
         self.open.leave(key.src);
+        if message.is_bare() {
+            self.bare.leave(key.src);
+        }
         if self.messages.is_empty() {
             cx.fx.disarm(self.linger_timer);
         }
-        self.remember(cx.now, key, over);
         Some(message)
     }
 

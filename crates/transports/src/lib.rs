@@ -16,6 +16,7 @@ pub mod mux;
 pub mod nano;
 pub mod ndp;
 mod outbox;
+mod over;
 pub mod pfabric;
 pub mod phost;
 pub mod rdma;

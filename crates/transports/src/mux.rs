@@ -157,6 +157,10 @@ impl Endpoint for Mux {
         self.each(cx, |ep, cx| ep.on_restart(cx, host));
     }
 
+    fn on_over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.parts.iter_mut().for_each(|part| part.endpoint.on_over_below(host, oldest));
+    }
+
     fn prefetch(&self, step: u8) {
         for part in &self.parts {
             if step == 0 {

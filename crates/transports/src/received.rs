@@ -41,6 +41,11 @@ impl Received {
         index < (self.prefix & !63) + 64 * words
     }
 
+    /// Whether nothing has been received.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.prefix == 0 && self.first == 0 && self.ahead.is_empty()
+    }
+
     pub(crate) fn contains(&self, index: u64) -> bool {
         index < self.prefix || self.word(index) >> (index % 64) & 1 == 1
     }
@@ -194,6 +199,7 @@ mod tests {
                 }
                 let new = model.insert(step);
                 prop_assert_eq!(received.contains(step), !new);
+                prop_assert!(!new || !received.is_empty() || model.len() == 1);
                 prop_assert_eq!(received.insert(step), new);
                 let prefix = (0..).find(|i| !model.contains(i)).unwrap_or(0);
                 prop_assert_eq!(received.prefix(), prefix);

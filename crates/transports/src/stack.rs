@@ -219,6 +219,10 @@ impl Endpoint for HostStack {
         self.call(cx, |ep, cx| ep.on_restart(cx, host));
     }
 
+    fn on_over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.endpoint.0.on_over_below(host, oldest);
+    }
+
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {
         self.endpoint.0.flow_state(id)
     }

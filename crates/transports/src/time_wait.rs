@@ -1,5 +1,5 @@
-//! Finished messages that must not start again (specs/ndp.md#8, at-most-once; the same in other
-//! transports that open their state with any packet).
+//! Keys that are remembered for a time, as those of connections that are over (RFC 9293, section
+//! 3.3.2, TIME-WAIT).
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -72,6 +72,12 @@ impl<K: Copy + Eq + Hash, V: Copy> TimeWait<K, V> {
             let until = &self.until;
             self.order.retain(|(_, key)| until.contains_key(key));
         }
+    }
+
+    /// Forget all but those that are to be kept.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
+        self.until.retain(|key, _| keep(key));
+        self.order.retain(|(_, key)| keep(key));
     }
 
     fn expire(&mut self, now: Time) {

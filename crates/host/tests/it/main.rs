@@ -6,6 +6,7 @@ extern crate transports as trimline_transports;
 mod examples;
 mod hostile;
 mod keys;
+mod long_life;
 mod node;
 mod receive;
 mod restart;

@@ -48,7 +48,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use endpoint::{Cx, Endpoint, FailReason, Flags, FlowState, Msg, Packet, Stat, Submit, Tx, TxPort};
-use units::{MsgId, MsgKey, Time, TimerId};
+use units::{HostId, MsgId, MsgKey, Time, TimerId};
 use wire::mptcp::{Body, Signal};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX};
 
@@ -329,6 +329,11 @@ impl Endpoint for Mptcp {
         let sent = self.send_data(cx, slot);
         self.arm_timers(cx);
         if sent { Tx::Sent } else { Tx::Idle }
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.receivers.restart(host);
+        self.arm_timers(cx);
     }
 
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {

@@ -183,6 +183,12 @@ impl Receivers {
         subflows[place]
     }
 
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, host: HostId) {
+        let Self { connections, free_subflows, deadlines, .. } = self;
+        connections.restart(host, |_, connection| connection.clear(free_subflows, deadlines));
+    }
+
     /// The connection in slot `at` is over.
     fn finish(&mut self, at: u32) {
         let connection = &mut self.connections[at];

@@ -81,6 +81,12 @@ impl Ndp {
         })
     }
 
+    /// A table with few places is one of a NIC, which does not know what is over: its size decides
+    /// what it forgets.
+    fn forgets_by_size(&self) -> bool {
+        self.config.time_wait_entries < u32::MAX
+    }
+
     /// How a message is cut into packets.
     #[must_use]
     pub fn framing(&self) -> Framing {
@@ -229,15 +235,23 @@ impl Endpoint for Ndp {
     }
 
     fn on_over(&mut self, me: HostId, key: MsgKey) {
-        // A table with few places is one of a NIC, which does not know: its size decides what it
-        // forgets.
-        if self.config.time_wait_entries < u32::MAX {
+        if self.forgets_by_size() {
             return;
         }
         match key.src == me {
             true => self.sender.forget(key.id),
             false => self.receiver.forget(key),
         }
+    }
+
+    fn on_over_below(&mut self, host: HostId, oldest: MsgId) {
+        if !self.forgets_by_size() {
+            self.receiver.over_below(host, oldest);
+        }
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.receiver.restart(cx, host, &mut self.out);
     }
 
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {

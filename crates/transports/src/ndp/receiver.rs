@@ -1,7 +1,7 @@
 //! All messages that a host receives: one answer and one pull per packet (specs/ndp.md#7,8).
 
-use endpoint::{Cx, FailReason, MsgKey, Span, Stat, TimerId};
-use units::{Dur, Time};
+use endpoint::{Cx, FailReason, MsgId, MsgKey, Span, Stat, TimerId};
+use units::{Dur, HostId, Time};
 use wire::ndp::{Data, Feedback, Header, Kind, Repr};
 
 use super::config::{Config, Discipline};
@@ -9,9 +9,10 @@ use super::index::Index;
 use super::paths::ControlPaths;
 use super::pull::{PullQueue, PullState, Requested};
 use super::{Control, Outbox, reject};
+use crate::connections::{BARE_MAX, OpenCounts};
+use crate::over::{Over, OverMessages};
 use crate::received::{Received, unwrap_index};
 use crate::slab::{Slab, SlotRef};
-use crate::time_wait::TimeWait;
 
 /// One message at its receiver.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Conn {
     heard: Time,
     /// Whether a pull has been sent since a payload last came.
     pulled: bool,
+    /// No byte of it has come.
+    bare: bool,
     /// Back to the sender.
     paths: ControlPaths,
 }
@@ -48,6 +51,7 @@ impl Conn {
             pulls: PullState::default(),
             heard: cx.now,
             pulled: false,
+            bare: true,
             paths: ControlPaths::new(config.paths, cx.net, key.src, draw),
         }
     }
@@ -81,15 +85,6 @@ impl Conn {
     }
 }
 
-/// What happened to a message that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Over {
-    /// Delivered; the cumulative acknowledgement of all of it.
-    Complete(u32),
-    /// Given up.
-    Abandoned,
-}
-
 /// The receiving half of a host.
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -98,7 +93,9 @@ pub(crate) struct Receiver {
     conns: Slab<Conn>,
     by_key: Index<MsgKey, SlotRef>,
     pulls: PullQueue,
-    finished: TimeWait<MsgKey, Over>,
+    finished: OverMessages,
+    /// How many are bare.
+    bare: OpenCounts,
     /// PULL packets sent so far, modulo 2^32.
     pacer: u32,
     /// [`Config::interval`], once needed: it takes a wide division.
@@ -113,7 +110,8 @@ impl Receiver {
             conns: Slab::new(),
             by_key: Index::new(),
             pulls: PullQueue::new(),
-            finished: TimeWait::new(),
+            finished: OverMessages::new(),
+            bare: OpenCounts::up_to(BARE_MAX),
             pacer: 0,
             interval: None,
         }
@@ -176,6 +174,9 @@ impl Receiver {
             cx.fx.count(Stat::Duplicate);
         } else if !lost && data.len > 0 {
             cx.fx.place(key, offset, u32::from(data.len));
+            if std::mem::take(&mut conn.bare) {
+                self.bare.leave(key.src);
+            }
         }
 
         // ACK or NACK at once, and ask for one pull; or deliver the message.
@@ -213,15 +214,15 @@ impl Receiver {
         out: &mut Outbox,
     ) -> Option<SlotRef> {
         let data = Data::parse(&header);
-        match self.finished.get(cx.now, &key) {
+        match self.finished.get(cx.now, key) {
             // The sender has not seen that all arrived: tell it again. A first copy needs no
             // answer: it was sent before a copy that has one, or it belongs to a message that
             // must not reuse this id yet.
-            Some(Over::Complete(cumulative)) if data.retransmission => {
+            Some(Over::Complete(packets)) if data.retransmission => {
                 cx.fx.count(Stat::Duplicate);
-                self.finished.refresh(cx.now, config.time_wait, &key);
+                self.finished.refresh(cx.now, config.time_wait, key);
                 let conn = Conn::new(cx, config, key, data.prio);
-                let feedback = Feedback { seq: data.seq, cumulative, pull: None };
+                let feedback = Feedback { seq: data.seq, cumulative: packets as u32, pull: None };
                 let offset = u64::from(data.seq) * u64::from(config.payload);
                 let span = Span { msg: key.id, offset, len: u32::from(data.len) };
                 // Time makes the draw differ between repeated answers.
@@ -237,7 +238,8 @@ impl Receiver {
         // What is taken on now will have to be remembered: nothing is forgotten early.
         let known = self.conns.len() + self.finished.len();
         let full = known >= config.time_wait_entries as usize;
-        if !data.syn || full || self.conns.len() >= config.max_rx_messages as usize {
+        let full = full || self.conns.len() >= config.max_rx_messages as usize;
+        if !data.syn || full || !self.bare.enter(key.src) {
             cx.fx.count(Stat::Rejected);
             return None;
         }
@@ -252,14 +254,30 @@ impl Receiver {
     #[cold]
     fn deliver(&mut self, cx: &mut Cx<'_>, config: &Config, at: SlotRef, out: &mut Outbox) {
         let Some(conn) = self.close(cx, at, out) else { return };
-        let over = Over::Complete(conn.cumulative());
+        let over = Over::Complete(conn.received.prefix());
         self.remember(cx.now, config, conn.key, over);
         cx.fx.delivered(conn.key);
     }
 
     /// See [`endpoint::Endpoint::on_over`].
     pub(super) fn forget(&mut self, key: MsgKey) {
-        self.finished.forget(&key);
+        self.finished.forget(key);
+    }
+
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(super) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.finished.below(host, oldest);
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId, out: &mut Outbox) {
+        self.finished.restart(host);
+        let of_it = self.conns.iter_mut().filter(|(_, conn)| conn.key.src == host);
+        for at in of_it.map(|(at, _)| at).collect::<Vec<_>>() {
+            if let Some(conn) = self.close(cx, at, out) {
+                cx.fx.failed(conn.key, FailReason::Cancelled);
+            }
+        }
     }
 
     fn remember(&mut self, now: Time, config: &Config, key: MsgKey, over: Over) {
@@ -269,10 +287,16 @@ impl Receiver {
     /// Forget a message and its pulls.
     fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef, out: &mut Outbox) -> Option<Conn> {
         let mut conn = self.conns.remove(at)?;
-        // Its PULLs are worth nothing any more (specs/ndp.md#I9).
-        out.retain(|control| control.pull_of != Some(at));
+        // Its PULLs are worth nothing any more (specs/ndp.md#I9). Most messages are of one packet,
+        // and have none.
+        if conn.pulls.newest != 0 {
+            out.retain(|control| control.pull_of != Some(at));
+        }
         self.pulls.purge(&mut conn.pulls);
         self.by_key.remove(conn.key);
+        if conn.bare {
+            self.bare.leave(conn.key.src);
+        }
         if self.conns.is_empty() {
             cx.fx.disarm(self.linger_timer);
         }

@@ -131,4 +131,12 @@ impl Endpoint for PFabric {
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {
         self.sender.cancel(cx, id, &mut self.out);
     }
+
+    fn on_over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.receiver.over_below(host, oldest);
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.receiver.restart(cx, host);
+    }
 }

@@ -1,8 +1,8 @@
 //! The messages that a host receives: each packet is acknowledged, by itself and with all before
 //! it.
 
-use endpoint::{Cx, MsgKey, Span, Stat, TimerId};
-use units::Time;
+use endpoint::{Cx, MsgId, MsgKey, Span, Stat, TimerId};
+use units::{HostId, Time};
 use wire::pfabric::{Kind, Repr};
 
 use super::config::Config;
@@ -31,6 +31,10 @@ impl Message for Conn {
 
     fn heard(&self) -> Time {
         self.heard
+    }
+
+    fn is_bare(&self) -> bool {
+        self.received.is_empty()
     }
 }
 
@@ -72,6 +76,7 @@ impl Receiver {
             // Without room for it, it is as good as lost.
             return;
         }
+        let begins = conn.is_bare();
         if !conn.received.insert(seq) {
             cx.fx.count(Stat::Duplicate);
         } else if len > 0 {
@@ -82,6 +87,9 @@ impl Receiver {
         let n = conn.departures;
         let complete = missing == conn.packets;
         out.push(ack(cx, &self.config, key, (seq, missing, len), n));
+        if begins {
+            self.messages.begins(key);
+        }
         if complete {
             self.messages.complete(cx, at, missing);
         }
@@ -132,6 +140,16 @@ impl Receiver {
     /// The sender has given the message up.
     pub(super) fn on_end(&mut self, cx: &mut Cx<'_>, key: MsgKey) {
         self.messages.on_end(cx, key);
+    }
+
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(super) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.messages.over_below(host, oldest);
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        self.messages.restart(cx, host);
     }
 
     /// Forget messages that have been silent for too long.

@@ -64,6 +64,10 @@ impl Message for Conn {
     fn heard(&self) -> Time {
         self.heard
     }
+
+    fn is_bare(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// The receiving half of a host.
@@ -165,6 +169,7 @@ impl Receiver {
         let used = conn.tokens.saturating_add_signed(i64::from(ahead) + 1);
         let given = if conn.turn == Turn::Unasked { conn.packets } else { conn.tokens };
         conn.used = conn.used.max(used.min(given));
+        let mut begins = false;
         if u64::from(len) > cx.room {
             // Without room for it, it is as good as lost.
         } else if !conn.received.insert(seq) {
@@ -174,8 +179,13 @@ impl Receiver {
             if len > 0 {
                 cx.fx.place(key, seq * u64::from(self.config.payload), u32::from(len));
             }
+            begins = conn.count == 1;
         }
-        if conn.count == conn.packets {
+        let complete = conn.count == conn.packets;
+        if begins {
+            self.messages.begins(key);
+        }
+        if complete {
             self.deliver(cx, at, out);
         } else {
             self.place(cx, at);
@@ -186,6 +196,18 @@ impl Receiver {
     /// The sender knows nothing of the message any more.
     pub(super) fn on_end(&mut self, cx: &mut Cx<'_>, key: MsgKey) {
         if let Some((at, conn)) = self.messages.on_end(cx, key) {
+            self.displace(at, conn.turn, conn.order);
+        }
+    }
+
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(super) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        self.messages.over_below(host, oldest);
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        for (at, conn) in self.messages.restart(cx, host) {
             self.displace(at, conn.turn, conn.order);
         }
     }

@@ -47,7 +47,7 @@ use endpoint::{
     Cx, Endpoint, FailReason, Flags, FlowState, Msg, Packet, Purpose, Span, Stat, Submit, Tx,
     TxPort,
 };
-use units::{Dur, MsgId, MsgKey, Time, TimerId};
+use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 use wire::int;
 use wire::roce::{Ack, BITS, Data, Kind, PROTO, Repr};
 
@@ -66,7 +66,7 @@ use stream::Stream;
 
 use crate::config::ConfigError;
 use crate::connection_ids::{Finished, unwrap};
-use crate::connections::Connections;
+use crate::connections::{BARE_MAX, Connections, OpenCounts};
 use crate::deadlines::{Armed, Deadlines, Timer};
 
 const PATH: Purpose = Purpose::new("rdma path");
@@ -87,6 +87,8 @@ pub struct Rdma {
     receivers: Receivers,
     /// What others read from this host.
     offers: Offers,
+    /// Queue pairs that this host reads, and of which nothing has come.
+    bare: OpenCounts,
     /// Queue pairs that this host has read, and that are over.
     read: Finished<BITS>,
     /// Those of them that it has given up.
@@ -117,6 +119,7 @@ impl Rdma {
             rule_timers: Deadlines::new(),
             receivers: Receivers::default(),
             offers: Offers::default(),
+            bare: OpenCounts::up_to(BARE_MAX),
             read: Finished::default(),
             given_up: Finished::default(),
             out: Outbox::new(OUTBOX_MAX),
@@ -189,9 +192,12 @@ impl Rdma {
         let flow = &mut self.flows[slot];
         self.active -= u32::from(std::mem::take(&mut flow.active));
         let queued = std::mem::take(&mut flow.queued);
-        let id = flow.id;
+        let (id, bare) = (flow.id, flow.una() == 0);
         self.flows.close(slot, (id.peer, id.queue_pair), id.channel);
         if self.config.operation == Operation::Read {
+            if bare {
+                self.bare.leave(id.peer);
+            }
             self.read.insert(id.peer, id.queue_pair);
         }
         self.pacer.remove(slot, queued);
@@ -444,6 +450,21 @@ impl Endpoint for Rdma {
             return None;
         }
         self.flows.slots().find_map(|slot| self.flows[slot].state(id))
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        let src = match self.config.operation {
+            Operation::Write => cx.me,
+            Operation::Read => host,
+        };
+        for slot in self.flows.to(host) {
+            self.flows[slot].stream.fail(src, FailReason::Cancelled, cx.fx);
+            self.close(slot);
+        }
+        self.receivers.restart(host);
+        self.read.forget(host);
+        self.given_up.forget(host);
+        self.arm_timers(cx);
     }
 
     fn on_cancel(&mut self, cx: &mut Cx<'_>, id: MsgId) {

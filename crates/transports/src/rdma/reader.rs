@@ -56,7 +56,10 @@ impl Rdma {
             self.out.push(answer);
             return;
         }
-        if known.is_none() && self.flows.open_count() >= READS_MAX {
+        let mut full = || self.flows.open_count() >= READS_MAX || !self.bare.enter(pkt.src);
+        if known.is_none() && full() {
+            // Nothing of it has come: it is offered again.
+            self.out.push(Control::acknowledge(cx, pkt, queue_pair, 0, false));
             return cx.fx.count(Stat::Rejected);
         }
         let slot = known.unwrap_or_else(|| {
@@ -150,6 +153,9 @@ impl Rdma {
         self.notice_mark(cx.now, slot, incoming.marked);
         let flow = &mut self.flows[slot];
         let Some(timer) = flow.on_ack(&self.config, cx.now, &incoming, cx.fx) else { return };
+        if expected == 0 && next > 0 {
+            self.bare.leave(pkt.src);
+        }
         self.end_messages(cx, slot, next, pkt);
         self.settle(cx.now, cx.now, slot, timer);
     }

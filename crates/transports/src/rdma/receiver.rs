@@ -49,6 +49,11 @@ pub(super) struct Receivers {
 }
 
 impl Receivers {
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, host: HostId) {
+        self.queue_pairs.restart(host, |_, _| {});
+    }
+
     /// A data packet of queue pair `queue_pair` has come, with the low bits of its number.
     pub(super) fn on_data(
         &mut self,

@@ -63,7 +63,7 @@ use endpoint::{
     Cx, Endpoint, FailReason, Flags, FlowState, Msg, Packet, Purpose, Span, Stat, Submit, Tx,
     TxPort,
 };
-use units::{MsgId, MsgKey, Time, TimerId};
+use units::{HostId, MsgId, MsgKey, Time, TimerId};
 use wire::tcp::{Control, PROTO, Repr, SACK_BLOCKS_MAX, SackBlocks, Timestamps};
 
 pub use config::{Config, IdleRestart, Increase, ReceiveWindow, Recovery, Reduces, Undo};
@@ -167,6 +167,14 @@ impl Tcp {
         }
         let timeout = || sender.rto().timeout(&self.config.rto);
         self.timeouts.follow(slot, timer, now, timeout);
+    }
+
+    /// All messages of the connection in `slot` fail.
+    fn give_up(&mut self, cx: &mut Cx<'_>, slot: u32) {
+        let sender = &mut self.senders[slot];
+        self.messages -= sender.open_messages();
+        sender.give_up(cx.me, cx.fx);
+        self.close(slot);
     }
 
     fn close(&mut self, slot: u32) {
@@ -295,9 +303,7 @@ impl Endpoint for Tcp {
                 sender.spread_timeout(&self.config, cx.draw);
                 self.settle(cx.now, slot, Timer::Restart);
             } else {
-                self.messages -= sender.open_messages();
-                sender.give_up(cx.me, cx.fx);
-                self.close(slot);
+                self.give_up(cx, slot);
             }
         }
         while let Some(ack) = self.receivers.pop_delayed(&self.config, cx.now) {
@@ -321,6 +327,14 @@ impl Endpoint for Tcp {
         let sent = self.send_data(cx, slot);
         self.arm_timers(cx);
         if sent { Tx::Sent } else { Tx::Idle }
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        for slot in self.senders.to(host) {
+            self.give_up(cx, slot);
+        }
+        self.receivers.restart(host);
+        self.arm_timers(cx);
     }
 
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {

@@ -230,6 +230,15 @@ impl Receivers {
         Some(slot)
     }
 
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, host: HostId) {
+        let Self { connections, deadlines, ictcp, .. } = self;
+        connections.restart(host, |slot, _| {
+            deadlines.set(slot, Time::NEVER);
+            ictcp.iter_mut().for_each(|ictcp| ictcp.close(slot));
+        });
+    }
+
     fn finish(&mut self, slot: u32) {
         let Receiver { peer, conn, .. } = self.connections[slot].receiver;
         self.connections.finish(slot, (peer, conn));

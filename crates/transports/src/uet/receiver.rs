@@ -1,7 +1,7 @@
 //! The messages that a host receives (specs/uet.md#5).
 
 use endpoint::{Cx, FailReason, MsgId, MsgKey, Span, Stat};
-use units::{Dur, Time};
+use units::{Dur, HostId, Time};
 use wire::uet::{Ack, Kind, Repr, UNIT, UNITS};
 
 use super::config::{Config, WindowControl};
@@ -97,6 +97,10 @@ impl Message for Conn {
 
     fn heard(&self) -> Time {
         self.heard
+    }
+
+    fn is_bare(&self) -> bool {
+        self.arrived == 0
     }
 
     fn unfinished(&self) -> Vec<MsgKey> {
@@ -363,6 +367,7 @@ impl Receiver {
             }
             conn.take(&self.config, request)
         };
+        let begins = !known && conn.arrived == 1;
         let prefix = conn.received.prefix();
         let whole = conn.pieces.ends_at(prefix);
         let complete = whole && !conn.kept;
@@ -380,6 +385,9 @@ impl Receiver {
             let about_it = request.marked || (request.ack_request && !known);
             let ack = conn.ack(request, about_it);
             out.push(answer(cx, &self.config, key, request, ack));
+        }
+        if begins {
+            self.messages.begins(key);
         }
         complete.then_some(prefix)
     }
@@ -450,6 +458,21 @@ impl Receiver {
     #[cfg(test)]
     pub(super) fn credit_rate(&self) -> f64 {
         self.oversubscription.as_ref().map_or(1.0, Oversubscription::rate)
+    }
+
+    /// See [`endpoint::Endpoint::on_over_below`].
+    pub(super) fn over_below(&mut self, host: HostId, oldest: MsgId) {
+        // A connection that is kept is named by its first message, and outlives it.
+        if self.config.keep_connections.is_none() {
+            self.messages.over_below(host, oldest);
+        }
+    }
+
+    /// See [`endpoint::Endpoint::on_restart`].
+    pub(super) fn restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        for (_, conn) in self.messages.restart(cx, host) {
+            self.pacer.forget(&conn.given);
+        }
     }
 
     /// Forget messages that have been silent for too long.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use endpoint::{Cx, Draw, Effects, Endpoint, Flags, MsgId, NetView, Packet, Purpose, Span, Stat};
 use testkit::hostile::{self, Subject};
-use testkit::{Link, Net, Star};
+use testkit::{Link, Net, Sent, Star, Verdict, conformance};
 use trimline_transports::{ndp, phost, tcp};
 use units::{Dur, HostId, Rate, Time};
 
@@ -51,6 +51,32 @@ fn honest_networks_deliver_everything_once() {
 fn no_altered_packet_makes_an_endpoint_panic_grow_or_lie() {
     try_all(|subject, seed| {
         hostile::altered(subject, seed, growth);
+    });
+}
+
+/// A receiver refuses messages of which it has no byte when they are too many, and their honest
+/// sender repeats what it sent of them.
+#[test]
+fn more_messages_than_may_be_bare_all_arrive() {
+    subjects::each(|subject| {
+        // With so many messages that wait, a pHost sender's link is full of REQs, which it repeats
+        // every 32 packet times, whatever the receiver does.
+        if subject.endless || subject.name == "phost" {
+            return;
+        }
+        let opts = subject.opts;
+        let mut net = conformance::net(subject.make, opts, 1);
+        net.stop_logging();
+        let is_cut = |sent: &Sent| sent.at < Time::ZERO + Dur::from_us(2_000);
+        if opts.trims {
+            net.fault(move |sent| if is_cut(sent) { Verdict::Trim } else { Verdict::Pass });
+        }
+        for _ in 0..1_500 {
+            net.submit(HostId(0), HostId(1), opts.payload.0 + 1);
+        }
+        net.run_until_idle(opts.patience);
+        net.ledger().assert_all_done();
+        println!("{}: {} rejected", subject.name, net.stat(HostId(1), Stat::Rejected));
     });
 }
 

@@ -421,6 +421,16 @@ fn a_response_leaves_before_the_acknowledgement_of_its_request() {
     assert_eq!(order_of(&[-1, -2]), [-1, -2]);
 }
 
+/// Of hosts that number from zero, as in testbeds.
+#[test]
+fn what_another_host_is_answered_does_not_keep_back_a_message_of_the_same_number() {
+    let (response, mut answer) = (data(1, 0, 1), data(1, 0, 0));
+    answer.flags = Flags::CONTROL;
+    assert!(may_announce(&answer, &response));
+    answer.dst = HostId(7);
+    assert!(!may_announce(&answer, &response));
+}
+
 #[test]
 fn beyond_the_limits_the_endpoint_does_not_even_see_a_packet() {
     let mut slots = vec![data(1, 0, 1), data(0, 9_999, 2)];
