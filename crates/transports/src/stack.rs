@@ -19,7 +19,9 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, FlowState, Msg, MsgId, Packet, Purpose, Submit, TimerId, Tx, TxPort};
+use endpoint::{
+    Cx, Endpoint, FlowState, Msg, MsgId, MsgKey, Packet, Purpose, Submit, TimerId, Tx, TxPort,
+};
 use units::{Dur, HostId, Time};
 
 use crate::inner::Inner;
@@ -217,6 +219,18 @@ impl Endpoint for HostStack {
 
     fn on_restart(&mut self, cx: &mut Cx<'_>, host: HostId) {
         self.call(cx, |ep, cx| ep.on_restart(cx, host));
+    }
+
+    fn unsent(&self, id: MsgId) -> Option<u64> {
+        self.endpoint.0.unsent(id)
+    }
+
+    fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        self.endpoint.0.shorten(id, bytes)
+    }
+
+    fn on_shortened(&mut self, key: MsgKey, bytes: u64) {
+        self.endpoint.0.on_shortened(key, bytes);
     }
 
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {
