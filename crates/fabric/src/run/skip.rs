@@ -16,6 +16,7 @@ use super::{Run, before};
 use crate::config::{Config, SkipSpec};
 use crate::event_loop::EventLoop;
 use crate::hosts::{Hosts, simulated};
+use crate::network::Network;
 use crate::sample::Counts;
 use crate::steady::{History, Mark, Ratio, Tolerance, Totals};
 use crate::topology::Topology;
@@ -182,7 +183,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
 
     fn happened(&self) -> Events {
         let messages = [self.messages.submitted, self.messages.delivered, self.messages.failed];
-        let faults = self.networks().next().map_or(0, |network| network.faults_done());
+        let faults = self.networks().next().map_or(0, Network::faults_done);
         Events { messages, faults }
     }
 
@@ -312,7 +313,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
     /// When something happens next that does not follow from packets, in true time: something of
     /// applications at `apps`, if that counts.
     pub(super) fn next_from_outside(&self, apps: Option<Time>) -> Time {
-        let faults = self.networks().map(|network| network.next_fault()).min();
+        let faults = self.networks().map(Network::next_fault).min();
         let faults = faults.map(|at| at.saturating_add(self.skipped));
         let edge = self.edges.last().copied();
         let first = [apps, faults, edge].into_iter().flatten().min().unwrap_or(Time::NEVER);
