@@ -44,7 +44,7 @@ keys! { ENGINE: Engine {
          docs/skip.md".default("");
     skip_tolerance (skip_tolerance when |e| e.skip): f64 [1e-6..=0.999_999],
         "`skip`: how far three windows may differ that count as alike, as a share of their mean"
-        .default("");
+        .default("0.05");
 }}
 
 /// [`Engine::skip_tolerance`]. Ours: what it leaves of completion times is measured in docs/skip.md.
