@@ -1578,6 +1578,12 @@ class Engine(TypedDict, total=False):
     """`packet`: every packet at every hop. `flow`: messages are fluids that share links, some
     events for each; for a hundred thousand hosts. No queues, losses and marks then:
     docs/flow-level.md."""
+    skip: bool
+    """Skip time in which everything repeats: a run of its own, with errors of its own:
+    docs/skip.md."""
+    skip_tolerance: Union[float, int]
+    """`skip`: how far three windows may differ that count as alike, as a share of their mean
+    (0.000001 to 0.999999)."""
 
 
 class Fault(TypedDict, total=False):

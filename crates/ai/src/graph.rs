@@ -621,6 +621,30 @@ impl TaskGraph {
     }
 }
 
+/// How a graph repeats itself from step to step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Period {
+    /// By rank, tasks of a step.
+    pub(crate) tasks: Vec<u32>,
+    /// Collectives of a step.
+    pub(crate) instances: u32,
+}
+
+/// With fewer steps nothing is gained by knowing whether they repeat.
+const STEPS_MIN: u32 = 6;
+
+impl TaskGraph {
+    /// How it repeats: if each rank has the same tasks in each step, which wait for the same, and
+    /// only the first and the last may differ in what they wait for.
+    pub(crate) fn period(&self) -> Option<Period> {
+        let steps = Some(self.steps()).filter(|&steps| steps >= STEPS_MIN)?;
+        let instances = self.instances() / steps;
+        let tasks = self.ranks.iter().map(|tasks| tasks.period(steps, instances));
+        let tasks = tasks.collect::<Option<Vec<u32>>>()?;
+        Some(Period { tasks, instances })
+    }
+}
+
 /// The tasks of a rank.
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
@@ -694,6 +718,34 @@ impl Tasks {
         let (from, to) = (self.from[index as usize], self.from[index as usize + 1]);
         let edges = &self.edges[from as usize..to as usize];
         edges.iter().filter(move |edge| edge.until == until).map(|edge| edge.task)
+    }
+
+    /// How many tasks each of `steps` has, of `instances` collectives each, if they are alike.
+    fn period(&self, steps: u32, instances: u32) -> Option<u32> {
+        let count = self.list.len() as u32;
+        let of_step = Some(count / steps).filter(|n| n * steps == count)?;
+        let is_in_order = (0..count).all(|n| self.get(n).step == n / of_step.max(1));
+        let alike = |n: u32| {
+            let (one, next) = (self.get(n), self.get(n + of_step));
+            let partner = |n| self.instance(n).map(|id| id.0);
+            let later = partner(n).map(|id| id + instances);
+            one.kind == next.kind
+                && one.label == next.label
+                && partner(n + of_step) == later
+                && self.counterpart(n).is_none()
+                && (n < of_step || self.waits(n) == self.waits(n + of_step))
+        };
+        let follows = |n: u32| {
+            [Until::Start, Until::End].into_iter().all(|until| {
+                let later = self.followers(n, until).map(|task| task + of_step);
+                later.eq(self.followers(n + of_step, until))
+            })
+        };
+        let but_last = count.saturating_sub(of_step);
+        let holds = is_in_order
+            && (0..but_last).all(alike)
+            && (0..but_last.saturating_sub(of_step)).all(follows);
+        holds.then_some(of_step)
     }
 
     /// Sort what waits for what.

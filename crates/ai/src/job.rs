@@ -6,7 +6,7 @@ use units::{Dur, HostId, Rate, Time};
 
 use crate::collective::nccl::{self, Shape};
 use crate::collective::{Algorithm, Cut, Member, Moves, Unsuited};
-use crate::graph::{GroupId, Instance, InstanceId, Op, Rank, TaskGraph};
+use crate::graph::{GroupId, Instance, InstanceId, Op, Period, Rank, TaskGraph};
 use crate::placement::Placement;
 use crate::player::{Player, token};
 use crate::slow::{self, Slowdown};
@@ -98,6 +98,8 @@ pub struct Job {
     groups: Vec<Group>,
     /// By step: how many ranks have tasks of it.
     steps: Vec<u32>,
+    /// How the graph repeats itself, if it does.
+    period: Option<Period>,
     /// By collective: its members' tasks, in the order of the group.
     tasks: Vec<Box<[u32]>>,
     /// The place of each host among those of the placement.
@@ -140,7 +142,9 @@ impl Job {
         let indices = placement.hosts().iter().copied().zip(0..).collect();
         let steps = ranks_of_steps(&graph);
         let (slowdowns, tasks) = (Vec::new(), Vec::new());
-        let mut job = Self { graph, placement, config, slowdowns, groups, steps, tasks, indices };
+        let period = graph.period().filter(|_| config.straggler.share == 0.0);
+        let mut job =
+            Self { graph, placement, config, slowdowns, groups, steps, period, tasks, indices };
         if config.tell_tasks {
             job.tasks = job.tasks_of_collectives();
         }
@@ -157,6 +161,11 @@ impl Job {
     #[must_use]
     pub fn with_slowdowns(self, slowdowns: Vec<Slowdown>) -> Self {
         Self { slowdowns, ..self }
+    }
+
+    /// How its steps repeat, if they do. With work that takes longer at times they do not.
+    pub(crate) fn period(&self) -> Option<&Period> {
+        self.period.as_ref().filter(|_| self.slowdowns.is_empty())
     }
 
     /// What makes the work of `rank` take longer.

@@ -12,19 +12,21 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use endpoint::{App, AppCx, AppEvent, Msg, Purpose, Work};
+use endpoint::{App, AppCx, AppEvent, Msg, Purpose, Rounds, Work};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 
 use crate::graph::{InstanceId, Kind, Rank};
 use crate::job::Job;
-use rank::RankState;
+use rank::{RankState, Report};
 use running::Running;
 use scale_up::{Beside, Source};
 use token::Token;
 
 const AGENDA: TimerId = TimerId(0);
+/// So many steps at the end of a job are played in any case.
+const LAST_STEPS: u32 = 2;
 const STRAGGLES: Purpose = Purpose::new("job: stragglers");
 
 /// What a [`Work`] is.
@@ -147,6 +149,8 @@ pub struct Player {
     scheduled: u64,
     /// Tasks that can begin, by seat; none between calls.
     ready: BTreeSet<(u8, u32)>,
+    /// Steps from this one on are not played: as many were left out.
+    end: u32,
 }
 
 impl Player {
@@ -163,7 +167,14 @@ impl Player {
             due: HashMap::default(),
             scheduled: 0,
             ready: BTreeSet::new(),
+            end: u32::MAX,
         }
+    }
+
+    /// The step of a task.
+    fn step_of(&self, seat: u8, task: u32) -> u32 {
+        let rank = self.ranks[usize::from(seat)].rank;
+        self.job.graph().tasks(rank).get(task).step
     }
 
     /// The tasks that wait for nothing can begin.
@@ -182,7 +193,9 @@ impl Player {
     /// Begin what can begin, and look to the next time.
     fn go_on(&mut self, cx: &mut AppCx<'_>) {
         while let Some((seat, task)) = self.ready.pop_first() {
-            self.begin(cx, seat, task);
+            if self.step_of(seat, task) < self.end {
+                self.begin(cx, seat, task);
+            }
         }
         if let Some(Reverse((at, _))) = self.agenda.peek() {
             cx.arm(AGENDA, *at);
@@ -458,6 +471,35 @@ impl App for Player {
     /// all messages are delivered.
     fn more_to_come(&self) -> bool {
         !self.agenda.is_empty() || !self.sent.is_empty() || !self.beside.is_idle()
+    }
+
+    fn rounds(&self) -> Option<Rounds> {
+        self.job.period()?;
+        let done = self.ranks.iter().map(RankState::steps_done).min()?;
+        let begun = self.ranks.iter().map(RankState::first_unbegun).max()?;
+        let end = self.end.min(self.job.graph().steps());
+        Some(Rounds { done, left: end.saturating_sub(begun + LAST_STEPS) })
+    }
+
+    fn on_skipped(&mut self, cx: &mut AppCx<'_>, count: u32, time: Dur) {
+        self.end = self.end.min(self.job.graph().steps()) - count;
+        for rank in &mut self.ranks {
+            for (Report { start, bytes, work }, end) in rank.skip(count, time) {
+                let work = Some(work);
+                let job = endpoint::Job {
+                    completed: true,
+                    start,
+                    end,
+                    bytes,
+                    work,
+                    ..Default::default()
+                };
+                cx.report(job);
+            }
+        }
+        let all = time * u64::from(count);
+        let agenda = std::mem::take(&mut self.agenda).into_iter();
+        self.agenda = agenda.map(|Reverse((at, number))| Reverse((at + all, number))).collect();
     }
 
     fn signal_delay(&self) -> Option<Dur> {

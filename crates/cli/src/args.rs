@@ -481,6 +481,13 @@ pub(crate) struct Run {
     /// the windows, rates and round trips of a message (flow_trace.parquet)
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     pub(crate) trace: Vec<Trace>,
+    /// Skip time in which everything repeats (engine.skip=true): quicker, with an error
+    #[arg(long)]
+    pub(crate) skip: bool,
+    /// Run again with this share of what is skipped simulated, from above 0 to 1 (all of it), and
+    /// print how far completion times are off
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) verify: Option<f64>,
     /// Check the costly invariants, too
     #[arg(long)]
     pub(crate) check: bool,

@@ -16,13 +16,18 @@ use crate::{
 /// `trimline run`.
 pub(crate) fn run(args: &args::Run, progress: args::Progress) -> Ended {
     let mut bar = Bar::reading(progress, &args.file.display().to_string());
-    let scenario = Scenario::load_telling(&args.file, &args.edits.all(), &|file, share| {
+    let mut edits = args.edits.all();
+    if args.skip {
+        edits.push("engine.skip=true".to_owned());
+    }
+    let scenario = Scenario::load_telling(&args.file, &edits, &|file, share| {
         bar.read(file, share);
     })?;
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&args.file));
     let options = Options {
         trace: args.trace.iter().cloned().collect(),
         check: args.check,
+        verify: args.verify,
         heap: args.events == Events::Heap,
         eager: args.departures == Departures::Eager,
         threads: args.threads.number(),

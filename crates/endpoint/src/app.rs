@@ -35,11 +35,34 @@ pub trait App: Send {
         false
     }
 
+    /// How far it has come with work that repeats, if it does such work and nothing else. Only
+    /// simulators that skip time ask.
+    fn rounds(&self) -> Option<Rounds> {
+        None
+    }
+
+    /// `count` rounds of its work, which take `time` each, have been left out. Times that it
+    /// remembers, and timers and signals that are to come, are later by all of that; what has begun
+    /// is of later rounds. Of the rounds it may [report](AppCx::report); nothing else has an
+    /// effect, and `cx.now` is the time before. At most as many as [`App::rounds`] says are left.
+    fn on_skipped(&mut self, cx: &mut AppCx<'_>, count: u32, time: Dur) {
+        let _ = (cx, count, time);
+    }
+
     /// The shortest delay of any signal that this application ever sends to another host; `None` if
     /// it sends none. Hosts that are simulated in parallel may run ahead of each other by so much.
     fn signal_delay(&self) -> Option<Dur> {
         None
     }
+}
+
+/// Work of an application that repeats: see [`App::rounds`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// How many are complete here, those left out included.
+    pub done: u32,
+    /// How many have not begun here and can be left out.
+    pub left: u32,
 }
 
 /// What an application is told.
@@ -147,6 +170,8 @@ pub struct Work {
     pub what: u64,
     /// How long the rank computed meanwhile.
     pub computed: Dur,
+    /// It was not simulated: it is as the one before, later.
+    pub skipped: bool,
 }
 
 /// An application's context.

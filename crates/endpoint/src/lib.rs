@@ -18,7 +18,7 @@ pub mod prefetch;
 mod ranges;
 mod transport;
 
-pub use app::{App, AppCx, AppEffect, AppEvent, Job, Work};
+pub use app::{App, AppCx, AppEffect, AppEvent, Job, Rounds, Work};
 pub use draw::{Draw, Purpose, Stream};
 pub use effects::{Effect, Effects, FailReason, Stat};
 pub use life::{Carried, Cause, Life, Place, Segment};

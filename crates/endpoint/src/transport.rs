@@ -73,6 +73,29 @@ pub trait Endpoint: Send {
         None
     }
 
+    /// How many payload bytes can be taken out of message `id` of this host, whole packets that were
+    /// never sent: [`UNBOUNDED`] of a message that has no end; `None` if this transport cannot tell,
+    /// or does not know the message. Only simulators that skip time ask.
+    fn unsent(&self, id: MsgId) -> Option<u64> {
+        let _ = id;
+        None
+    }
+
+    /// Message `id` of this host is shorter by `bytes` from now on, or a little less, as only whole
+    /// packets are taken out of it; no more than [`Endpoint::unsent`] says. How many bytes were
+    /// taken. Nothing else changes: what is in flight, its numbers and its times stay. The
+    /// environment counts the bytes as delivered. Only simulators that skip time ask.
+    fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        let _ = (id, bytes);
+        0
+    }
+
+    /// Message `key` to this host has been [shortened](Endpoint::shorten) by `bytes` at its source.
+    /// Nothing is to be done by who learns where a message ends from its last packet.
+    fn on_shortened(&mut self, key: MsgKey, bytes: u64) {
+        let _ = (key, bytes);
+    }
+
     /// The next call comes soon: ask ([`crate::prefetch`]) for the memory behind pointers that it
     /// will read first. Environments of many hosts call this, for several hosts in turn. It
     /// changes nothing. Step 0 may read what the endpoint itself holds, step 1 what step 0 has

@@ -261,6 +261,18 @@ pub struct Config {
     pub packet_life: Dur,
     /// Check conservation at every grid step, not only at the end.
     pub check: bool,
+    /// Skip simulated time in which everything repeats: another run, with errors of its own.
+    pub skip: Option<SkipSpec>,
+}
+
+/// When time is skipped (docs/skip.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkipSpec {
+    /// How far the windows compared may differ, in millionths of their mean: from 1 to 999 999.
+    pub tolerance_ppm: u32,
+    /// Of the time that could be skipped so many millionths are simulated, at places that are
+    /// drawn: to see what skipping changes. 0: none; 1 000 000: all, and nothing is skipped.
+    pub exact_ppm: u32,
 }
 
 impl Config {
@@ -295,6 +307,7 @@ impl Config {
             flows: Vec::new(),
             packet_life: Dur::MAX,
             check: true,
+            skip: None,
         }
     }
 

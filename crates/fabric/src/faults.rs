@@ -42,6 +42,8 @@ pub enum Change {
 pub struct Script {
     steps: Arc<[Step]>,
     next: usize,
+    /// By how much sooner than they say the steps come, because time was skipped.
+    sooner: Dur,
 }
 
 impl Script {
@@ -62,18 +64,29 @@ impl Script {
         }
         steps.retain(|step| step.at != Time::NEVER);
         steps.sort_by_key(|step| (step.at, step.link));
-        Self { steps: steps.into(), next: 0 }
+        Self { steps: steps.into(), next: 0, sooner: Dur::ZERO }
     }
 
     /// When the next step is due.
     #[must_use]
     pub fn next_at(&self) -> Option<Time> {
-        self.steps.get(self.next).map(|step| step.at)
+        self.steps.get(self.next).map(|step| Time(step.at.0.saturating_sub(self.sooner.0)))
+    }
+
+    /// Steps so far.
+    pub(crate) fn done(&self) -> usize {
+        self.next
+    }
+
+    /// `time` has been skipped: what is to come is nearer.
+    pub(crate) fn skip(&mut self, time: Dur) {
+        self.sooner += time;
     }
 
     /// The next step if it is due at `now`.
     pub fn take(&mut self, now: Time) -> Option<Step> {
-        let step = *self.steps.get(self.next).filter(|step| step.at <= now)?;
+        self.next_at().filter(|&at| at <= now)?;
+        let step = *self.steps.get(self.next)?;
         self.next += 1;
         Some(step)
     }

@@ -4,6 +4,8 @@
 //! Everything that happens at a host at one time runs inline, in the order of the caller's contract
 //! (see [`Endpoint`]).
 
+mod skip;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -65,6 +67,8 @@ struct Host {
     app_draw: Draw,
     /// The digest chain of its messages.
     chain: u64,
+    /// Bytes that count as received in time that was skipped.
+    skipped_bytes: u64,
 }
 
 impl Host {
@@ -96,6 +100,7 @@ impl Host {
             data_sent: 0,
             reassembly: Reassembly::new(config.window),
             chain: 0,
+            skipped_bytes: 0,
         }
     }
 
@@ -142,14 +147,15 @@ impl Host {
         call: impl FnOnce(&mut dyn App, &mut AppCx<'_>),
     ) {
         let next_id = &mut self.next_id;
-        let received = self.received.bytes;
+        let received = self.received.bytes + self.skipped_bytes;
         let mut cx = AppCx { now, me: self.me, draw: self.app_draw, received, next_id, fx };
         call(&mut *self.app, &mut cx);
     }
 
-    /// When something happens here although no packet comes; never, if nothing does.
-    fn next_at(&self) -> Time {
-        self.next_timer().min(self.next_app())
+    /// When something happens here although no packet comes; never, if nothing does. So much time
+    /// has been `skipped`.
+    fn next_at(&self, skipped: Dur) -> Time {
+        self.next_timer().min(simulated(self.next_app(), skipped))
     }
 
     #[inline(always)]
@@ -157,6 +163,7 @@ impl Host {
         self.timers.peek().map_or(Time::NEVER, |(at, _)| at).min(self.wake)
     }
 
+    /// When the application has something to do next, in true time.
     fn next_app(&self) -> Time {
         let timer = self.app_timers.peek().map_or(Time::NEVER, |(at, _)| at);
         let signal = self.inbox.peek().map_or(Time::NEVER, |Reverse(signal)| signal.at);
@@ -196,6 +203,22 @@ pub(crate) struct Hosts<const WATCHED: bool> {
     per_message: PerMessageStats,
     /// The messages whose windows and rates are observed.
     flows: FlowTrace,
+    /// Time that was skipped. Applications and results live in true time, which is the simulated
+    /// time and this; endpoints and packets in simulated time, which has no gaps.
+    skipped: Dur,
+}
+
+/// What the application of `host` has reported, of all that it wants done.
+fn reported(host: HostId, fx: &mut Vec<AppEffect>) -> impl Iterator<Item = JobRecord> {
+    fx.drain(..).filter_map(move |effect| match effect {
+        AppEffect::Job(job) => Some(JobRecord { host, job }),
+        _ => None,
+    })
+}
+
+/// The simulated time that is `time` in true time, after so much time has been `skipped`.
+pub(crate) fn simulated(time: Time, skipped: Dur) -> Time {
+    if time == Time::NEVER { time } else { Time(time.0.saturating_sub(skipped.0)) }
 }
 
 /// What a core of today has to itself, and as much again of what it shares, bytes.
@@ -233,7 +256,13 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             stats: [0; Stat::COUNT],
             per_message: PerMessageStats::default(),
             flows: FlowTrace::new(&world.config.flows),
+            skipped: Dur::ZERO,
         }
+    }
+
+    /// The true time now.
+    fn true_now(&self, net: &Network<'_, WATCHED>) -> Time {
+        net.core().now() + self.skipped
     }
 
     #[inline(always)]
@@ -243,7 +272,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
 
     /// Whether no host needs a packet to have something happen before a time that it names.
     pub(crate) fn next_at(&self) -> Time {
-        self.hosts.iter().map(Host::next_at).min().unwrap_or(Time::NEVER)
+        let next = self.hosts.iter().map(|host| host.next_at(self.skipped));
+        next.min().unwrap_or(Time::NEVER)
     }
 
     /// The number in the fabric of the host of `port`, if it is one's.
@@ -292,11 +322,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     pub(crate) fn end_apps(&mut self, now: Time) {
         for host in &mut self.hosts {
             host.enter_app(now, &mut self.app_fx, |app, cx| app.on_end(cx));
-            for effect in self.app_fx.drain(..) {
-                if let AppEffect::Job(job) = effect {
-                    self.jobs.push(JobRecord { host: host.me, job });
-                }
-            }
+            self.jobs.extend(reported(host.me, &mut self.app_fx));
         }
     }
 
@@ -351,7 +377,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
 
     /// Take in signals and notes that have come from another partition.
     pub(crate) fn receive(&mut self, net: &mut Network<'_, WATCHED>, outgoing: &mut Outgoing) {
-        for (host, signal) in outgoing.signals.drain(..) {
+        for (host, mut signal) in outgoing.signals.drain(..) {
+            signal.at += self.skipped;
             self.take_signal(net, host - self.first, signal);
         }
         self.notes.extend(outgoing.notes.drain(..));
@@ -412,7 +439,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
     /// A timer of the application, or a signal to it, is due.
     #[inline(never)]
     pub(crate) fn host_app(&mut self, net: &mut Network<'_, WATCHED>, h: u32) {
-        let now = net.core().now();
+        let now = self.true_now(net);
         if self.hosts[h as usize].next_app() > now {
             // It has been moved since the slot was opened.
             net.core_mut().uncount();
@@ -546,7 +573,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         let app = host.next_app();
         if app != host.app_at {
             host.app_at = app;
-            net.core_mut().events_mut().app(h, app);
+            net.core_mut().events_mut().app(h, simulated(app, self.skipped));
         }
     }
 
@@ -608,17 +635,17 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             Effect::CountReceived(stat, key) => {
                 self.count_for(stat, key);
                 if stat == Stat::Forgotten {
-                    let (at, news) = (net.core().now(), MessageEvent::Forgotten);
+                    let (at, news) = (self.true_now(net), MessageEvent::Forgotten);
                     self.reports.push(Report { at, key, news });
                 }
             }
             Effect::Rtt(..) | Effect::RttReceived(..) if !self.world.config.rtts => {}
             Effect::Rtt(id, rtt) => {
                 let key = MsgKey { src: self.hosts[h as usize].me, id };
-                self.rtts.push(RttRecord { at: net.core().now(), key, rtt });
+                self.rtts.push(RttRecord { at: self.true_now(net), key, rtt });
             }
             Effect::RttReceived(key, rtt) => {
-                self.rtts.push(RttRecord { at: net.core().now(), key, rtt });
+                self.rtts.push(RttRecord { at: self.true_now(net), key, rtt });
             }
             Effect::Delivered(key) => {
                 let host = &mut self.hosts[h as usize];
@@ -661,10 +688,11 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         news: MessageEvent,
         outcome: Outcome,
     ) {
-        self.reports.push(Report { at: net.core().now(), key, news });
+        let at = self.true_now(net);
+        self.reports.push(Report { at, key, news });
         let host = &mut self.hosts[h as usize];
         let name = u64::from(key.src.0) << 40 ^ key.id.0;
-        host.chain = digest::chain(host.chain, net.core().now().0, name, outcome);
+        host.chain = digest::chain(host.chain, at.0, name, outcome);
     }
 
     fn arm(&mut self, net: &mut Network<'_, WATCHED>, h: u32, timer: TimerId, at: Time) {
@@ -684,7 +712,8 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         call: impl FnOnce(&mut dyn App, &mut AppCx<'_>),
     ) {
         let mut fx = std::mem::take(&mut self.app_fx);
-        self.hosts[h as usize].enter_app(net.core().now(), &mut fx, call);
+        let now = self.true_now(net);
+        self.hosts[h as usize].enter_app(now, &mut fx, call);
         for effect in fx.drain(..) {
             self.app_effect(net, h, effect);
         }
@@ -713,12 +742,14 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
                 self.hosts[h as usize].app_timers.remove(timer.0);
             }
             AppEffect::Arm { timer, at } => {
-                self.hosts[h as usize].app_timers.set(timer.0, at.max(net.core().now()));
+                let now = self.true_now(net);
+                self.hosts[h as usize].app_timers.set(timer.0, at.max(now));
             }
             AppEffect::Signal { to, token, after, tag } => {
                 let host = &mut self.hosts[h as usize];
                 host.signals += 1;
-                let (at, from, number) = (net.core().now() + after, host.me.0, host.signals);
+                let (from, number) = (host.me.0, host.signals);
+                let at = self.true_now(net) + after;
                 self.signal(net, h, to, after, Signal { at, from, number, tag, token });
             }
             AppEffect::Job(job) => {
@@ -763,7 +794,9 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
         } else if part == net.core().index() {
             self.take_signal(net, to.0 - self.first, signal);
         } else {
-            net.core_mut().outgoing(part).signals.push((to.0, signal));
+            // In simulated time, as everything that crosses the cut.
+            let at = simulated(signal.at, self.skipped);
+            net.core_mut().outgoing(part).signals.push((to.0, Signal { at, ..signal }));
         }
     }
 
@@ -801,7 +834,7 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
             topology.ideal(key.src, msg.dst, msg.len, encapsulation.framing, encapsulation.spray);
         let Msg { dst, len, deadline, .. } = msg;
         let news = MessageEvent::Submitted { dst, len, tag: note.tag, ideal, deadline };
-        self.reports.push(Report { at: net.core().now(), key, news });
+        self.reports.push(Report { at: self.true_now(net), key, news });
         if WATCHED {
             net.follow_submitted(h, key, (dst, len));
         }

@@ -47,6 +47,7 @@ mod shortest;
 mod sim;
 mod slab;
 mod slot;
+mod steady;
 mod switch;
 mod telemetry;
 mod ties;
@@ -59,7 +60,7 @@ mod world;
 
 pub use config::{
     Config, ConfigError, Departures, Encapsulation, Encoding, Events, Fault, FaultAction,
-    LifeDetail, Pause, PfcSpec, Routing, Threads, Watchdog, WatchdogAction,
+    LifeDetail, Pause, PfcSpec, Routing, SkipSpec, Threads, Watchdog, WatchdogAction,
 };
 pub use faults::{Change as LinkChange, Script as FaultScript, Step as FaultStep};
 pub use host_clock::{HostClock, SendJitter};
@@ -67,7 +68,7 @@ pub use hosts::APP;
 pub use livelock::{Recent, RecentKind};
 pub use outcome::{
     Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, PauseStats, Progress,
-    QueueBytes, Sample, Violated, Violation,
+    QueueBytes, Sample, Skipped, Violated, Violation,
 };
 pub use pfc::{check_memory, check_pause, little_headroom};
 pub use router::Router;

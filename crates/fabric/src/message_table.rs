@@ -49,9 +49,9 @@ impl Report {
 }
 
 /// A message that is not over at both ends.
-struct Live {
-    key: MsgKey,
-    dst: HostId,
+pub(crate) struct Live {
+    pub(crate) key: MsgKey,
+    pub(crate) dst: HostId,
     len: u64,
     tag: u16,
     submitted: Time,
@@ -64,6 +64,8 @@ struct Live {
     failed: Option<FailReason>,
     delivered: Option<Time>,
     placed: Placed,
+    /// Bytes less than a packet by which it could not be shortened when time was skipped.
+    pub(crate) debt: u64,
 }
 
 pub(crate) struct MessageTable {
@@ -96,6 +98,30 @@ impl MessageTable {
             awaited: 0,
             unbounded: 0,
         }
+    }
+
+    /// Messages neither delivered nor failed, in an order that lasts while none comes or goes.
+    pub(crate) fn unfinished(&mut self) -> impl Iterator<Item = &mut Live> {
+        let Self { index, live, .. } = self;
+        let places = live.iter_mut().enumerate();
+        let here = places.filter(|(n, live)| index.get(&live.key) == Some(&(*n as u32)));
+        let here = here.map(|(_, live)| live);
+        here.filter(|live| live.delivered.is_none() && live.failed.is_none())
+    }
+
+    /// `time` has been left out of the work that sends the messages: those that are not over are of
+    /// later work.
+    pub(crate) fn postpone(&mut self, time: Dur) {
+        for &slot in self.index.values() {
+            let live = &mut self.live[slot as usize];
+            live.submitted += time;
+            live.delivered.iter_mut().chain(&mut live.acked).for_each(|at| *at += time);
+        }
+    }
+
+    /// Whether all messages that are not over are of this part of the workload.
+    pub(crate) fn has_only(&self, tag: u16) -> bool {
+        self.index.values().all(|&slot| self.live[slot as usize].tag == tag)
     }
 
     /// Enter a report. The message's record, if it is over at both ends.
@@ -140,6 +166,7 @@ impl MessageTable {
             failed: None,
             delivered: None,
             placed: Placed::default(),
+            debt: 0,
         };
         let slot = match self.free.pop() {
             Some(slot) => {

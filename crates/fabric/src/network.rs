@@ -174,6 +174,17 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         self.script.next_at().unwrap_or(Time::NEVER)
     }
 
+    /// Steps of the fault script so far.
+    pub(crate) fn faults_done(&self) -> usize {
+        self.script.done()
+    }
+
+    /// `time` has been skipped: faults are nearer.
+    pub(crate) fn skip(&mut self, time: Dur) {
+        self.script.skip(time);
+        self.schedule_script();
+    }
+
     /// Whether no frame of flow control is about, and no packet but `spare`.
     pub(crate) fn is_silent(&self, spare: usize) -> bool {
         let pausing = self.pfc.as_ref().is_some_and(|pfc| pfc.is_busy());

@@ -7,6 +7,7 @@ use queues::{PfcBufferStats, SharedBufferStats};
 use units::{Dur, MsgKey, Time};
 
 use crate::livelock::Recent;
+use crate::steady::Ratio;
 use crate::topology::{HEIGHTS, Node};
 
 /// How far a run has come; given to the caller at every grid step.
@@ -203,6 +204,29 @@ impl fmt::Display for Deadlock {
 }
 
 impl LinkStats {
+    /// Add what came over the link between two looks at it, scaled by `share`, but for maxima.
+    /// `in_window`: inside the measurement window.
+    pub(crate) fn grow(&mut self, from: &Self, to: &Self, share: Ratio, in_window: bool) {
+        let more = |from: u64, to: u64| share.of(to.saturating_sub(from));
+        let bytes = more(from.bytes, to.bytes);
+        self.packets += more(from.packets, to.packets);
+        self.bytes += bytes;
+        self.bytes_in_window += if in_window { bytes } else { 0 };
+        self.trimmed += more(from.trimmed, to.trimmed);
+        self.trimmed_bytes += more(from.trimmed_bytes, to.trimmed_bytes);
+        self.bounced += more(from.bounced, to.bounced);
+        self.dropped += more(from.dropped, to.dropped);
+        self.dropped_bytes += more(from.dropped_bytes, to.dropped_bytes);
+        self.marked += more(from.marked, to.marked);
+        let (from, to) = (&from.pfc, &to.pfc);
+        self.pfc.frames += more(from.frames, to.frames);
+        self.pfc.pauses += more(from.pauses, to.pauses);
+        self.pfc.resumes += more(from.resumes, to.resumes);
+        self.pfc.paused += Dur(more(from.paused.0, to.paused.0));
+        self.pfc.watchdog += more(from.watchdog, to.watchdog);
+        self.pfc.watchdog_drops += more(from.watchdog_drops, to.watchdog_drops);
+    }
+
     /// Add what is known at the other end of the link.
     pub(crate) fn join(&mut self, end: &Self) {
         self.packets += end.packets;
@@ -279,8 +303,19 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// 99th percentile of sampled queue contents over ports and time inside the window, bytes.
     pub queue_bytes_p99: Option<u32>,
+    /// What was not simulated: all else is in true time.
+    pub skipped: Skipped,
     /// Why the run ended.
     pub end: End,
+}
+
+/// Time that was skipped because everything repeated ([`crate::SkipSpec`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// All of it.
+    pub time: Dur,
+    /// In so many pieces.
+    pub count: u64,
 }
 
 /// Why a run ended.

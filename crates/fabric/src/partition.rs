@@ -1,6 +1,6 @@
 //! A partition: hosts and the network that joins them, and which of the two an event concerns.
 
-use units::Time;
+use units::{Dur, Time};
 
 use crate::core::Core;
 use crate::event::{Event, Kind};
@@ -47,6 +47,19 @@ impl<'o, const WATCHED: bool> Partition<'o, WATCHED> {
     #[inline(always)]
     pub(crate) fn core_mut(&mut self) -> &mut Core {
         self.network.core_mut()
+    }
+
+    /// `time` has been skipped.
+    pub(crate) fn skip(&mut self, time: Dur) {
+        self.network.skip(time);
+        self.hosts.skip(&mut self.network, time);
+    }
+
+    /// `count` rounds of all work have been left out, which take `time` each. It is `now` in true
+    /// time.
+    pub(crate) fn skip_rounds(&mut self, now: Time, count: u32, time: Dur) {
+        self.network.skip(time * u64::from(count));
+        self.hosts.skip_rounds(now, count, time);
     }
 
     pub(crate) fn ports_mut(&mut self) -> &mut [Port] {

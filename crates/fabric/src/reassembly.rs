@@ -4,7 +4,7 @@
 use endpoint::RangeSet;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
-use units::{MsgKey, Time};
+use units::{Dur, MsgKey, Time};
 
 /// Bytes of one message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,9 @@ pub(crate) struct Placed {
 struct Part {
     ranges: RangeSet,
     placed: Placed,
+    /// Bytes that count as placed, though the message was shortened by them.
+    skipped: u64,
+    skipped_in_window: u64,
 }
 
 pub(crate) struct Reassembly {
@@ -81,7 +84,7 @@ impl Reassembly {
             Some((latest, slot)) if latest == key => slot,
             _ => self.find(key),
         };
-        let Part { ranges, placed } = &mut self.parts[slot as usize];
+        let Part { ranges, placed, .. } = &mut self.parts[slot as usize];
         if ranges.insert(offset..end) != bytes {
             return Err(format!("bytes {offset}..{end} placed twice"));
         }
@@ -100,7 +103,36 @@ impl Reassembly {
         self.free.push(slot);
         let part = &mut self.parts[slot as usize];
         part.ranges.clear();
-        std::mem::take(&mut part.placed)
+        let Placed { bytes, in_window, end } = std::mem::take(&mut part.placed);
+        let skipped = std::mem::take(&mut part.skipped);
+        let in_window = in_window + std::mem::take(&mut part.skipped_in_window);
+        Placed { bytes: bytes + skipped, in_window, end: end + skipped }
+    }
+
+    /// Bytes of a message that are here.
+    pub(crate) fn bytes(&self, key: MsgKey) -> u64 {
+        let part = self.index.get(&key).map(|&slot| &self.parts[slot as usize]);
+        part.map_or(0, |part| part.placed.bytes)
+    }
+
+    /// Message `key` is shorter by `bytes`, which count as placed at `now`.
+    pub(crate) fn skip(&mut self, key: MsgKey, bytes: u64, now: Time) {
+        let slot = self.find(key);
+        let part = &mut self.parts[slot as usize];
+        part.skipped += bytes;
+        if now >= self.window.0 && now < self.window.1 {
+            part.skipped_in_window += bytes;
+        }
+    }
+
+    /// `time` has been skipped: the measurement window is nearer.
+    pub(crate) fn pass(&mut self, time: Dur) {
+        let (from, to) = &mut self.window;
+        for edge in [from, to] {
+            if *edge != Time::NEVER {
+                *edge = Time(edge.0.saturating_sub(time.0));
+            }
+        }
     }
 
     /// A message of which something is here, the lowest key if there are several.

@@ -1,5 +1,8 @@
 //! A run: partitions put together, driven from grid step to grid step, and summed up at the end.
 
+mod rounds;
+mod skip;
+
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,12 +17,13 @@ use crate::digest;
 use crate::encoding::Tables;
 use crate::event_loop::EventLoop;
 use crate::faults;
+use crate::hosts::simulated;
 use crate::link_state::{LinkState, RoutingView};
 use crate::links::Watcher;
 use crate::message_table::{MessageTable, Report};
 use crate::network::Network;
 use crate::outcome::{
-    Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, Progress, Violated,
+    Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, Progress, Skipped, Violated,
     Violation,
 };
 use crate::parallel::Rounds;
@@ -31,6 +35,7 @@ use crate::route::Forwarding;
 use crate::sample::Sampler;
 use crate::topology::Topology;
 use crate::world::World;
+use skip::Skipper;
 
 /// What a run is put together from.
 pub(crate) struct Setup<'o> {
@@ -49,8 +54,12 @@ pub(crate) struct Run<'o, const WATCHED: bool> {
     rounds: Option<Arc<Rounds<'o, WATCHED>>>,
     /// Lent to the only partition while it runs.
     observer: Option<Watcher<'o>>,
-    /// Everything before this has happened.
+    /// Everything before this has happened. In simulated time, as all that partitions do; without
+    /// [`Config::skip`] it is the true time.
     now: Time,
+    /// Time that was skipped.
+    skipped: Dur,
+    skipper: Option<Skipper>,
     messages: MessageTable,
     /// Messages that are over, each with its receiver, and from when on no packet of it is about.
     leaving: VecDeque<(Time, MsgKey, HostId)>,
@@ -85,6 +94,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         let (parts, lookahead) = (partitioning.parts, partitioning.lookahead);
         let tables = Tables::new(&topology, config.routing)?;
         let forwarding = Forwarding::new(config.routing, &topology);
+        let skipper = config.skip.map(|spec| Skipper::new(&config, spec, &topology));
         let (window, sampler) = (config.window, Sampler::new(config.sample_every, config.window));
         let world = Arc::new(World { topology, config, forwarding, partitioning, tables });
         let common = Common::new(&world, &rates, signals, link_state);
@@ -100,6 +110,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
                 .map(|time| Arc::new(Rounds::new(parts as usize, time, wanted.is_auto()))),
             observer: Some(observer),
             now: Time::ZERO,
+            skipped: Dur::ZERO,
+            skipper,
             messages: MessageTable::new(window),
             leaving: VecDeque::new(),
             reports: Vec::new(),
@@ -145,7 +157,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             self.check_conservation();
             self.check_resumed();
         }
-        let now = self.now;
+        let now = self.true_now();
         self.parts_mut().for_each(|part| part.hosts_mut().end_apps(now));
         self.report_jobs();
         self.close_messages();
@@ -165,14 +177,14 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         let limit = self.world.config.limit;
         let mut step = Time(grid);
         loop {
-            let stop = step.min(limit);
+            let stop = step.min(self.simulated(limit));
             self.advance(stop);
             if self.violation.is_none() && self.world.config.check {
                 self.check_conservation();
             }
             let messages = &self.messages;
             let report = Progress {
-                now: stop,
+                now: self.true_now(),
                 events: self.events(),
                 submitted: messages.submitted,
                 delivered: messages.delivered,
@@ -190,9 +202,10 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             if self.done() {
                 return End::Complete;
             }
-            if stop == limit {
+            if stop == self.simulated(limit) {
                 return End::Limit;
             }
+            self.skip_if_steady();
             let Some(next) = self.next_step(Dur(grid)) else {
                 self.look_for_deadlock(stop);
                 return End::Idle;
@@ -205,8 +218,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
     fn advance(&mut self, stop: Time) {
         loop {
             // A sample comes after all that happens at its instant.
-            let sample = self.sampler.next_at();
-            let edge = self.edges.last().copied().unwrap_or(Time::NEVER);
+            let sample = self.simulated(self.sampler.next_at());
+            let edge = self.simulated(self.edges.last().copied().unwrap_or(Time::NEVER));
             let until = stop.min(sample.saturating_add(Dur(1))).min(edge);
             self.run_parts(until);
             if self.violation.is_some() {
@@ -245,8 +258,10 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
     /// Remember the first violation that a partition has seen.
     fn take_violations(&mut self) {
         let violated = self.parts_mut().filter_map(|part| part.core_mut().take_violation());
-        if let Some(violation) = violated.min_by_key(|violation| (violation.at, violation.key)) {
-            self.violation.get_or_insert(violation);
+        let first = violated.min_by_key(|violation| (violation.at, violation.key));
+        if let Some(Violation { at, .. }) = first {
+            let at = at.saturating_add(self.skipped);
+            self.violation = self.violation.take().or(first.map(|of| Violation { at, ..of }));
         }
     }
 
@@ -275,7 +290,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             match self.messages.enter(report) {
                 Ok(Some(record)) => {
                     self.observer.iter_mut().for_each(|o| o.message(&record));
-                    let gone = report.at.saturating_add(life);
+                    // Packets are in flight in simulated time.
+                    let gone = simulated(report.at, self.skipped).saturating_add(life);
                     if gone < Time::NEVER {
                         self.leaving.push_back((gone, record.key, record.dst));
                     }
@@ -326,6 +342,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         // Stable: what one host reports at one instant keeps its order.
         self.jobs.sort_by_key(|record| (record.job.end, record.host));
         for record in self.jobs.drain(..) {
+            self.skipper.iter_mut().for_each(|skipper| skipper.rounds.note(&record));
             self.observer.iter_mut().for_each(|observer| observer.job(&record));
         }
     }
@@ -344,7 +361,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
 
     /// If the measurement window begins or ends at `now`, remember what has been sent before.
     fn note_window(&mut self, now: Time) {
-        while self.edges.last() == Some(&now) {
+        while self.edges.last().is_some_and(|&edge| self.simulated(edge) == now) {
             self.edges.pop();
             let edge = 1 - self.edges.len();
             for part in self.parts_mut() {
@@ -355,11 +372,10 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
     }
 
     fn sample(&mut self, now: Time) {
-        let topology = &self.world.topology;
-        // Every link that does not begin at a host begins at a switch port.
-        let ports = topology.links().len() - topology.hosts() as usize;
+        let at = now.saturating_add(self.skipped);
+        let ports = self.switch_ports();
         let parts = self.loops.iter_mut().map(EventLoop::part_mut);
-        self.sampler.take(now, ports, parts, &self.messages);
+        self.sampler.take((now, at), ports, parts, &self.messages);
         if WATCHED && let Some(observer) = &mut self.observer {
             for port in self.loops.iter().flat_map(|of| of.part().network().ports()) {
                 if port.queue.is_some() {
@@ -367,6 +383,11 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
                 }
             }
         }
+    }
+
+    /// Every link that does not begin at a host begins at a switch port.
+    fn switch_ports(&self) -> usize {
+        self.world.topology.links().len() - self.world.topology.hosts() as usize
     }
 
     /// The first grid step after the next event, or the one that ends the window if that is sooner.
@@ -378,7 +399,9 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         let event = event.map(|event| {
             self.next_stuck().fold(event, |first, at| first.min(step(at.0.div_ceil(grid.0))))
         });
-        let end = self.world.config.window.1;
+        let look = self.skipper.as_ref().map_or(Time::NEVER, Skipper::next_at);
+        let event = event.map(|event| event.min(step(look.0.div_ceil(grid.0))));
+        let end = self.simulated(self.world.config.window.1);
         if end == Time::NEVER || self.now >= end {
             return event;
         }
@@ -431,7 +454,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
     fn done(&self) -> bool {
         let end = self.world.config.window.1;
         if end != Time::NEVER {
-            return self.now >= end && self.messages.awaited == 0;
+            return self.true_now() >= end && self.messages.awaited == 0;
         }
         let MessageTable { open: 0, unbounded: 0, .. } = self.messages else { return false };
         !self.parts().any(|part| part.hosts().more_to_come())
@@ -455,7 +478,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
 
     /// Remember the first violation.
     fn violate(&mut self, key: Option<MsgKey>, what: String) {
-        let at = self.now;
+        let at = self.true_now();
         self.violation.get_or_insert(Violation::new(at, key, what));
     }
 
@@ -528,11 +551,16 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         self.parts_mut().for_each(|part| part.network_mut().replay(last));
         let conservation = self.conservation();
         self.parts_mut().for_each(|part| part.network_mut().drop_packets());
-        let links = self.links();
+        let mut links = self.links();
         self.report_counts(|_| true);
+        let mut skipped = Skipped { time: self.skipped, count: 0 };
+        if let Some(skipper) = &self.skipper {
+            skipped.count = skipper.count;
+            links.iter_mut().zip(&skipper.extra.links).for_each(|(all, more)| all.join(more));
+        }
         Outcome {
             digest: self.digest(),
-            now: self.now,
+            now: self.true_now(),
             events: self.events(),
             partitions: self.networks().count() as u32,
             packet_hops: links.iter().map(|link| link.packets).sum(),
@@ -544,6 +572,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             deadlock: self.deadlock,
             queue_bytes_p99: self.sampler.queue_p99(),
             samples: self.sampler.samples,
+            skipped,
             end,
         }
     }
@@ -576,6 +605,12 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             for (all, one) in sum.stats.iter_mut().zip(part.hosts().stats()) {
                 *all += one;
             }
+        }
+        if let Some(Skipper { extra, .. }) = &self.skipper {
+            sum.data_sent += extra.data_sent;
+            sum.control_sent += extra.sent.packets.saturating_sub(extra.data_sent);
+            sum.faulted += extra.faulted;
+            sum.stats.iter_mut().zip(extra.stats).for_each(|(all, one)| *all += one);
         }
         for link in links {
             sum.trimmed += link.trimmed;

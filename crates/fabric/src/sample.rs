@@ -7,11 +7,30 @@ use units::{Dur, Time};
 use crate::message_table::MessageTable;
 use crate::outcome::{QueueBytes, Sample};
 use crate::partition::Partition;
+use crate::steady::Ratio;
 use crate::topology::HEIGHTS;
 
 /// After so many samples the time between two doubles, and again after as many more: a run that
 /// waits for timeouts that back off may last for simulated hours.
 pub const SAMPLES_OF_INTERVAL: usize = 20_000;
+
+/// What samples count since the start, see [`Sample`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) placed_bytes: u64,
+    pub(crate) packets: u64,
+    pub(crate) tier_bytes: [u64; HEIGHTS],
+}
+
+impl Counts {
+    fn add(&mut self, gain: &Self, share: Ratio) {
+        self.placed_bytes += share.of(gain.placed_bytes);
+        self.packets += share.of(gain.packets);
+        for (all, one) in self.tier_bytes.iter_mut().zip(gain.tier_bytes) {
+            *all += share.of(one);
+        }
+    }
+}
 
 pub(crate) struct Sampler {
     every: Option<Dur>,
@@ -23,6 +42,8 @@ pub(crate) struct Sampler {
     /// How often a port held a number of bytes, inside the window.
     seen: BTreeMap<u32, u64>,
     scratch: Vec<u32>,
+    /// What counts beside what partitions count, because time was skipped.
+    skipped: Counts,
 }
 
 impl Sampler {
@@ -30,34 +51,72 @@ impl Sampler {
         let every = every.filter(|every| *every > Dur::ZERO);
         let next = every.map_or(Time::NEVER, |every| Time(every.0));
         let (samples, seen, scratch) = (Vec::new(), BTreeMap::new(), Vec::new());
-        Self { every, weight: 1, window, next, samples, seen, scratch }
+        let skipped = Counts::default();
+        Self { every, weight: 1, window, next, samples, seen, scratch, skipped }
     }
 
     pub(crate) fn next_at(&self) -> Time {
         self.next
     }
 
-    /// Look at every switch port, of which there are `ports`, as it is at `now`.
+    /// Look at every switch port, of which there are `ports`, as it is at `now` of the simulated
+    /// time, `at` in true time.
     pub(crate) fn take<'a, 'o: 'a, const WATCHED: bool>(
         &mut self,
-        now: Time,
+        (now, at): (Time, Time),
         ports: usize,
         parts: impl Iterator<Item = &'a mut Partition<'o, WATCHED>>,
         messages: &MessageTable,
     ) {
+        let counts = self.look(now, parts);
+        self.record(at, ports, counts, messages);
+    }
+
+    /// Time is to be skipped from the simulated time `now` on: what is there now, for
+    /// [`Sampler::fill`].
+    pub(crate) fn look<'a, 'o: 'a, const WATCHED: bool>(
+        &mut self,
+        now: Time,
+        parts: impl Iterator<Item = &'a mut Partition<'o, WATCHED>>,
+    ) -> Counts {
         self.scratch.clear();
-        let mut tier_bytes = [0; HEIGHTS];
-        let (mut placed_bytes, mut packets) = (0, 0);
+        let mut counts = self.skipped;
         for part in parts {
             let sent = part.network_mut().sample(now, &mut self.scratch);
-            for (all, one) in tier_bytes.iter_mut().zip(sent) {
+            for (all, one) in counts.tier_bytes.iter_mut().zip(sent) {
                 *all += one;
             }
-            placed_bytes += part.hosts().placed_bytes();
-            packets += part.hosts().traffic().0.packets;
+            counts.placed_bytes += part.hosts().placed_bytes();
+            counts.packets += part.hosts().traffic().0.packets;
         }
-        let empty = ports - self.scratch.len();
         self.scratch.sort_unstable();
+        counts
+    }
+
+    /// `time` is skipped from `from` of the true time on, when there was `counts`, with queues as
+    /// they are: `gain` comes evenly.
+    pub(crate) fn fill(
+        &mut self,
+        (from, time): (Time, Dur),
+        ports: usize,
+        (counts, gain): (Counts, Counts),
+        messages: &MessageTable,
+    ) {
+        while self.next < from + time {
+            let share = Ratio { part: self.next.since(from), of: time };
+            let mut then = counts;
+            then.add(&gain, share);
+            self.record(self.next, ports, then, messages);
+        }
+        // Placed bytes are counted by hosts.
+        let whole = Ratio { part: time, of: time };
+        self.skipped.add(&Counts { placed_bytes: 0, ..gain }, whole);
+    }
+
+    /// One sample, with what is in queues in `scratch`, ascending.
+    fn record(&mut self, now: Time, ports: usize, counts: Counts, messages: &MessageTable) {
+        let Counts { placed_bytes, packets, tier_bytes } = counts;
+        let empty = ports - self.scratch.len();
         if now >= self.window.0 && now < self.window.1 {
             *self.seen.entry(0).or_default() += empty as u64 * self.weight;
             for run in self.scratch.chunk_by(|a, b| a == b) {
@@ -110,7 +169,7 @@ mod tests {
         let day = Time(86_400_000_000_000_000);
         while sampler.next_at() < day {
             sampler.take(
-                sampler.next_at(),
+                (sampler.next_at(), sampler.next_at()),
                 3,
                 std::iter::empty::<&mut Partition<'_, false>>(),
                 &messages,

@@ -54,6 +54,11 @@ impl<K: Ord + Copy> IndexedHeap<K> {
         self.heap.first().copied()
     }
 
+    /// Change every key by `change`, which keeps their order.
+    pub(crate) fn change_all(&mut self, change: impl Fn(K) -> K) {
+        self.heap.iter_mut().for_each(|(key, _)| *key = change(*key));
+    }
+
     fn up(&mut self, mut at: usize) {
         let item = self.heap[at];
         while at > 0 {

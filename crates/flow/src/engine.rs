@@ -11,7 +11,8 @@ use endpoint::{
 };
 use fabric::{
     APP, Amount, Conservation, Counters, Encapsulation, End, FaultScript, HEIGHTS, LinkStats,
-    Outcome, Progress, QueueBytes, SAMPLES_OF_INTERVAL, Sample, Topology, Violated, Violation,
+    Outcome, Progress, QueueBytes, SAMPLES_OF_INTERVAL, Sample, Skipped, Topology, Violated,
+    Violation,
 };
 use hashbrown::HashMap;
 use rustc_hash::{FxBuildHasher, FxHasher};
@@ -754,6 +755,7 @@ impl<'o> Sim<'o> {
             deadlock: None,
             samples: self.samples,
             queue_bytes_p99: None,
+            skipped: Skipped::default(),
             end,
         }
     }

@@ -94,9 +94,9 @@ pub use study::{
     is_within,
 };
 pub use summary::{
-    Deadlines, Distribution, Failed, FctUs, FlowGoodput, FlowStats, Measured, Messages, Packets,
-    Pfc, QueueBytes, RESULT_SCHEMA, SharedBuffer, SizeBucket, Summary, Timeouts, TrafficStats,
-    size_range,
+    Deadlines, Distribution, Failed, FctError, FctUs, FlowGoodput, FlowStats, Measured, Messages,
+    Packets, Pfc, QueueBytes, RESULT_SCHEMA, SharedBuffer, SizeBucket, SkipStats, Summary,
+    Timeouts, TrafficStats, Verified, size_range,
 };
 pub use table::{Columns, Row, TableWriter};
 pub use tune::{Aim, Flat, HalvingRound, Sampling, Stands, TUNE_SCHEMA, TunePoint, TuneResults};

@@ -32,6 +32,8 @@ pub struct StepRow {
     pub sent_bytes: u64,
     /// How long the rank computed in it.
     pub computed: Dur,
+    /// Whether it was left out, as a copy of the one before.
+    pub skipped: bool,
 }
 
 impl StepRow {
@@ -69,6 +71,11 @@ impl Row for StepRow {
             .field(|r| &mut r.sent_bytes)
             .column("computed_ps", "how long the rank computed in it; of an incomplete one, 0")
             .field(|r| &mut r.computed)
+            .column(
+                "skipped",
+                "whether it was not simulated but is as the one before (`engine.skip`)",
+            )
+            .field(|r| &mut r.skipped)
             .column("time_ps", "end_ps - start_ps")
             .derived(|r| r.time().0)
             .column("exposed_ps", "time_ps - computed_ps: how long the rank did not compute")

@@ -34,6 +34,10 @@ pub struct Summary {
     /// Whether the run was interrupted there, so that everything is of what was simulated until
     /// then.
     pub partial: bool,
+    /// Time that was skipped because everything repeated (`engine.skip`): all else in this file
+    /// counts it.
+    #[serde(default)]
+    pub skipped: SkipStats,
     /// Real time that the run took, in seconds.
     pub wall_s: f64,
     /// Events processed.
@@ -74,6 +78,44 @@ pub struct Summary {
     pub phases: Vec<Phase>,
     /// What a reader should know before trusting the numbers; empty if nothing.
     pub warnings: Vec<String>,
+}
+
+/// Time that was not simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SkipStats {
+    /// All of it, in microseconds.
+    pub time_us: f64,
+    /// The same as a share of the simulated time of the run.
+    pub share: f64,
+    /// In so many pieces.
+    pub count: u64,
+    /// What that changes, if it was asked for.
+    #[serde(default)]
+    pub verify: Verified,
+}
+
+/// A run that skips time beside the same with a share of what it skips simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verified {
+    /// The share.
+    pub share: Option<f64>,
+    /// The share of its simulated time that the other run still skips.
+    pub skipped: Option<f64>,
+    /// Real time that the other run took, in seconds.
+    pub wall_s: Option<f64>,
+    /// Completion times against those of the other run.
+    pub fct_error: FctError,
+}
+
+/// How far completion times are off, as shares: 0.01 is one per cent more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FctError {
+    /// Of the mean.
+    pub mean: Option<f64>,
+    /// Of the median.
+    pub p50: Option<f64>,
+    /// Of the 99th percentile.
+    pub p99: Option<f64>,
 }
 
 impl Summary {
@@ -430,6 +472,7 @@ mod tests {
             digest: "00ff".to_owned(),
             sim_time_us: 11_055.0,
             partial: false,
+            skipped: SkipStats::default(),
             wall_s: 0.25,
             events: 1,
             packet_hops: 2,

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use metrics::{
-    BY_PHASE, BY_TRAFFIC, LinkRow, Metric, Numbers, Phase, Plot, SeriesRow, Summary, metrics_of,
-    metrics_under, nearest_rank,
+    BY_PHASE, BY_TRAFFIC, LinkRow, Metric, Numbers, Phase, Plot, SeriesRow, SkipStats, Summary,
+    Verified, metrics_of, metrics_under, nearest_rank,
 };
 use serde_json::Value;
 
@@ -141,8 +141,26 @@ fn header(results: &Results) -> Markup {
                 (count(summary.packet_hops)) " packet-hops in " (number(Some(summary.wall_s)))
                 " s"
             }
+            @if summary.skipped.count > 0 { p.subtitle { (skipped(&summary.skipped)) } }
         }
     }
+}
+
+/// What was skipped, and what that changes, if that was measured.
+fn skipped(of: &SkipStats) -> String {
+    let per_cent = |share: f64| format!("{:.2} %", share * 100.0);
+    let said = format!("{} of the time skipped, in {} pieces", per_cent(of.share), of.count);
+    let Verified { share: Some(share), wall_s, fct_error, .. } = of.verify else { return said };
+    let error = |of: Option<f64>| of.map_or_else(|| "-".to_owned(), per_cent);
+    format!(
+        "{said}; against a run that simulates {} of that, in {} s, completion times are off by {} \
+         (mean), {} (p50), {} (p99)",
+        per_cent(share),
+        number(wall_s),
+        error(fct_error.mean),
+        error(fct_error.p50),
+        error(fct_error.p99),
+    )
 }
 
 /// The headline numbers, each with those that stand below it.

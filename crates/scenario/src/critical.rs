@@ -30,7 +30,9 @@ fn of_job(job: &Job, table: u16, works: &[Worked], all: &mut Vec<CriticalRow>) {
     let ranks = (0..job.graph().ranks()).map(Rank);
     let mut spans: Spans = ranks.map(|rank| vec![None; job.graph().tasks(rank).len()]).collect();
     let mut ends: BTreeMap<u32, Time> = BTreeMap::new();
-    for worked in works.iter().filter(|worked| worked.table == table && worked.completed) {
+    let of_table = works.iter().filter(|worked| worked.table == table && worked.completed);
+    // Of what was left out there is nothing to know.
+    for worked in of_table.filter(|worked| !worked.work.skipped) {
         let Worked { start, end, work, .. } = *worked;
         match What::decode(work.what) {
             What::Task { task } | What::Collective { task, .. } => {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use endpoint::{Framing, Observer};
-use fabric::{LifeDetail, Outcome, Progress, Topology, Violated};
+use fabric::{LifeDetail, Outcome, Progress, SkipSpec, Topology, Violated};
 use flow::{Config, Law, Rule, Sim};
 
 use crate::diagnostic::{Checked, Diagnostic};
@@ -15,6 +15,7 @@ use crate::reader::Reader;
 use crate::routing::Mode;
 use crate::run::{Options, apps};
 use crate::scenario::Scenario;
+use crate::skip;
 use crate::transport::Transports;
 use crate::value::choices;
 
@@ -29,6 +30,8 @@ choices!(Level, "packet" => Level::Packet, "flow" => Level::Flow);
 
 struct Engine {
     level: Level,
+    skip: bool,
+    skip_tolerance: f64,
 }
 
 keys! { ENGINE: Engine {
@@ -36,9 +39,18 @@ keys! { ENGINE: Engine {
         "`packet`: every packet at every hop. `flow`: messages are fluids that share links, some \
          events for each; for a hundred thousand hosts. No queues, losses and marks then: \
          docs/flow-level.md".default("");
+    skip: bool,
+        "skip time in which everything repeats: a run of its own, with errors of its own: \
+         docs/skip.md".default("");
+    skip_tolerance (skip_tolerance when |e| e.skip): f64 [1e-6..=0.999_999],
+        "`skip`: how far three windows may differ that count as alike, as a share of their mean"
+        .default("0.05");
 }}
 
-const PACKETS: Engine = Engine { level: Level::Packet };
+/// [`Engine::skip_tolerance`]. Ours: what it leaves of completion times is measured in docs/skip.md.
+const TOLERANCE: f64 = 0.05;
+
+const PACKETS: Engine = Engine { level: Level::Packet, skip: false, skip_tolerance: TOLERANCE };
 
 /// For the reference.
 pub(crate) fn keys() -> Vec<Section> {
@@ -67,15 +79,27 @@ pub(crate) struct Asked<'a, 'd> {
     pub(crate) topology: &'a Topology,
 }
 
-/// Read `[engine]`. How messages share links, if it is at flow level.
-pub(crate) fn read(table: &mut Reader<'_>, asked: &Asked<'_, '_>) -> Checked<Option<Sharing>> {
+/// Read `[engine]`. How messages share links, if it is at flow level, and when time is skipped, if
+/// it is.
+pub(crate) fn read(
+    table: &mut Reader<'_>,
+    asked: &Asked<'_, '_>,
+) -> Checked<(Option<Sharing>, Option<SkipSpec>)> {
     let mut engine = PACKETS;
     table.all_keys(ENGINE, &mut engine)?;
+    let skip = engine.skip.then(|| skip::spec(engine.skip_tolerance));
     if engine.level == Level::Packet {
-        return Ok(None);
+        return skip.map_or(Ok(()), |_| skip::answers(asked)).map(|()| (None, skip));
+    }
+    if skip.is_some() {
+        let error =
+            table.error("skip", "time is skipped between packets, and this is flow level", "here");
+        return Err(error.hint(
+            "`engine.level = \"packet\"`, or no `skip`: flow level has no packets to leave out",
+        ));
     }
     answers(asked)?;
-    shares(asked.transport, asked.transports)
+    Ok((shares(asked.transport, asked.transports)?, None))
 }
 
 /// That everything asked of the run can be answered without packets.

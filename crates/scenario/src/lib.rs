@@ -53,6 +53,7 @@ mod results;
 mod routing;
 mod run;
 mod scenario;
+mod skip;
 mod steps;
 mod steps_done;
 pub mod testbed;

@@ -98,6 +98,19 @@ impl App for Mux {
         self.0.iter().any(|part| part.app.more_to_come())
     }
 
+    fn rounds(&self) -> Option<endpoint::Rounds> {
+        match &self.0[..] {
+            [only] => only.app.rounds(),
+            _ => None,
+        }
+    }
+
+    fn on_skipped(&mut self, cx: &mut AppCx<'_>, count: u32, time: Dur) {
+        for index in 0..self.0.len() {
+            self.part(cx, index, |app, cx| app.on_skipped(cx, count, time));
+        }
+    }
+
     fn signal_delay(&self) -> Option<Dur> {
         self.0.iter().filter_map(|part| part.app.signal_delay()).min()
     }

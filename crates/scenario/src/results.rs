@@ -8,7 +8,8 @@ use fabric::{HEIGHTS, Link, LinkStats, Outcome, PauseStats, Sample, Tier, Topolo
 use metrics::{
     CollectiveRow, CriticalRow, FileError, FlowFold, FlowRow, FlowStats, JobRow, LifeStats,
     LinkRow, Packets, Pfc, Phase, PhaseFold, QueueBytes, QueueSample, RESULT_SCHEMA, Series,
-    SeriesRow, SharedBuffer, Sorted, StepRow, Summary, Timeouts, TrafficStats, Window,
+    SeriesRow, SharedBuffer, SkipStats, Sorted, StepRow, Summary, Timeouts, TrafficStats, Verified,
+    Window,
 };
 use queues::SharedBufferStats;
 use units::{Dur, HostId, Rate, Time};
@@ -107,6 +108,7 @@ impl Evaluated {
             digest: format!("{:016x}", outcome.digest),
             sim_time_us: outcome.now.as_us_f64(),
             partial: ran.is_partial,
+            skipped: skipped(outcome),
             wall_s: *wall_s,
             events: outcome.events,
             packet_hops: outcome.packet_hops,
@@ -215,6 +217,13 @@ fn phases(scenario: &Scenario, outcome: &Outcome, dir: Option<&Path>) -> PhaseFo
     let placed: Vec<(Time, u64)> =
         outcome.samples.iter().map(|sample| (sample.at, sample.placed_bytes)).collect();
     PhaseFold::new(&changes, &placed, outcome.now, dir)
+}
+
+fn skipped(outcome: &Outcome) -> SkipStats {
+    let (time_us, all) = (outcome.skipped.time.as_us_f64(), outcome.now.as_us_f64());
+    let share = if all > 0.0 { time_us / all } else { 0.0 };
+    let count = outcome.skipped.count;
+    SkipStats { time_us, share, count, verify: Verified::default() }
 }
 
 fn packets(outcome: &Outcome) -> Packets {

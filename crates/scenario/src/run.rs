@@ -18,6 +18,7 @@ use crate::level;
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
+use crate::skip;
 use crate::steps::{self, Worked};
 use crate::steps_done::StepsDone;
 use crate::trace::{Trace, Traced, Tracer};
@@ -60,6 +61,10 @@ pub struct Options {
     pub interrupt: Option<Arc<AtomicBool>>,
     /// Told of each step of a training job that is complete.
     pub steps: Option<Arc<StepsDone>>,
+    /// Run it again with this share, above 0, to 1, of what it skips simulated, and compare.
+    pub verify: Option<f64>,
+    /// Simulate this share of what could be skipped.
+    pub exact: Option<f64>,
     /// Of the traffic, this table alone.
     pub only: Option<u16>,
     /// The command that repeats this run, for the manifest and for failures.
@@ -251,12 +256,17 @@ pub fn run(
     out: &OutputDir,
     progress: OnProgress<'_>,
 ) -> Result<Written, Error> {
+    skip::check_verify(scenario, options)?;
     let mut ran = simulate_into(scenario, options, Some(out), progress)?;
     let violated = violated(scenario, options, ran.violation.as_ref());
     if violated.is_none() && !ran.is_partial {
         (ran.alone, ran.is_partial) = alone(scenario, options, progress)?;
     }
-    let summary = write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
+    let mut summary = write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
+    if let Some(share) = options.verify.filter(|_| violated.is_none() && !summary.partial) {
+        summary.skipped.verify = skip::verify(scenario, options, (share, &summary), progress)?;
+        summary.write(out).map_err(|e| unwritable(&e))?;
+    }
     Ok(Written { summary, violated })
 }
 
@@ -421,6 +431,9 @@ fn sim(
     config.life = config.life.max(options.life);
     config.flows.clone_from(&options.trace.flows);
     config.rtts |= !options.trace.flows.is_empty();
+    if let (Some(skip), Some(share)) = (&mut config.skip, options.exact) {
+        skip.exact_ppm = skip::ppm(share);
+    }
     if options.heap {
         config.events = fabric::Events::Heap;
     }
@@ -445,6 +458,9 @@ fn sim(
         level::check(options)?;
         level::run(scenario, options.only, (sharing, observer), &mut until_stopped)?
     } else {
+        if scenario.config.skip.is_some() {
+            skip::check(options)?;
+        }
         let (endpoints, apps) = (endpoints(scenario)?, apps(scenario, options.only)?);
         let sim = Sim::new(Arc::clone(&scenario.topology), config, endpoints, apps, observer);
         let sim = sim.map_err(|e| impossible(e.to_string()))?;

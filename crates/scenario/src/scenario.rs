@@ -290,7 +290,7 @@ fn read(
         routing: (&tables.routing, mode),
         topology: &topology,
     };
-    let sharing = level::read(&mut tables.engine, &asked)?;
+    let (sharing, skip) = level::read(&mut tables.engine, &asked)?;
     let mut of_switches = tables.queue.tables("switch")?;
     let mut queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;
@@ -350,6 +350,7 @@ fn read(
         flows: Vec::new(),
         packet_life: forgotten_after,
         check: false,
+        skip,
     };
     let (topology, changes) = (Arc::new(topology), script.changes);
     Ok(Scenario {

@@ -47,6 +47,7 @@ pub(crate) fn step_rows(works: &[Worked]) -> Vec<StepRow> {
         completed,
         sent_bytes: bytes,
         computed: work.computed,
+        skipped: work.skipped,
     };
     let mut rows: Vec<StepRow> = steps.map(row).collect();
     rows.sort_by_key(|row| (row.traffic, row.step, row.rank));

@@ -157,7 +157,7 @@ mod tests {
             end: Time::ZERO + Dur::from_us(end_us),
             completed: true,
             bytes: 0,
-            work: Work { rank, step, what: What::Step.encode(), computed },
+            work: Work { rank, step, what: What::Step.encode(), computed, skipped: false },
         }
     }
 

@@ -118,6 +118,7 @@ fn simulate(
         window: (Time::ZERO, Time::NEVER),
         host_clock: fabric::HostClock::default(),
         sample_every: None,
+        skip: None,
         ..config.clone()
     };
     let endpoints = (0..hosts).map(|link| Box::new(Feeder::new(record, link)) as Box<dyn Endpoint>);

@@ -180,6 +180,18 @@ impl Endpoint for DeviceQueue {
         }
     }
 
+    fn unsent(&self, id: MsgId) -> Option<u64> {
+        self.endpoint.0.unsent(id)
+    }
+
+    fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        self.endpoint.0.shorten(id, bytes)
+    }
+
+    fn on_shortened(&mut self, key: MsgKey, bytes: u64) {
+        self.endpoint.0.on_shortened(key, bytes);
+    }
+
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {
         self.endpoint.0.flow_state(id)
     }

@@ -75,6 +75,11 @@ impl<M: Message> Incoming<M> {
         self.messages.get_mut(at)
     }
 
+    /// All that are open.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut M> {
+        self.messages.iter_mut().map(|(_, message)| message)
+    }
+
     /// What became of a message that is over, if that is remembered.
     pub(crate) fn over(&mut self, now: Time, key: MsgKey) -> Option<Over> {
         self.finished.get(now, key)

@@ -171,6 +171,20 @@ impl Endpoint for Mux {
         }
     }
 
+    fn unsent(&self, id: MsgId) -> Option<u64> {
+        // Those that do not carry it do not know it.
+        self.parts.iter().find_map(|part| part.endpoint.unsent(id))
+    }
+
+    fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        let carrier = self.parts.iter_mut().find(|part| part.endpoint.unsent(id).is_some());
+        carrier.map_or(0, |part| part.endpoint.shorten(id, bytes))
+    }
+
+    fn on_shortened(&mut self, key: MsgKey, bytes: u64) {
+        self.parts.iter_mut().for_each(|part| part.endpoint.on_shortened(key, bytes));
+    }
+
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {
         // Those that do not carry it do not know it.
         self.parts.iter().find_map(|part| part.endpoint.flow_state(id))

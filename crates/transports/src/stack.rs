@@ -19,7 +19,9 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, Endpoint, FlowState, Msg, MsgId, Packet, Purpose, Submit, TimerId, Tx, TxPort};
+use endpoint::{
+    Cx, Endpoint, FlowState, Msg, MsgId, MsgKey, Packet, Purpose, Submit, TimerId, Tx, TxPort,
+};
 use units::{Dur, HostId, Time};
 
 use crate::inner::Inner;
@@ -221,6 +223,18 @@ impl Endpoint for HostStack {
 
     fn on_over_below(&mut self, host: HostId, oldest: MsgId) {
         self.endpoint.0.on_over_below(host, oldest);
+    }
+
+    fn unsent(&self, id: MsgId) -> Option<u64> {
+        self.endpoint.0.unsent(id)
+    }
+
+    fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        self.endpoint.0.shorten(id, bytes)
+    }
+
+    fn on_shortened(&mut self, key: MsgKey, bytes: u64) {
+        self.endpoint.0.on_shortened(key, bytes);
     }
 
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {

@@ -46,6 +46,10 @@ pub(super) struct RankState {
     slowdowns: Vec<Slowdown>,
     /// The first message that its transport gave up: of which task, and to whom.
     lost: Option<(u32, Rank)>,
+    /// Steps that were left out: what is reported is of so much later ones.
+    skipped: u32,
+    /// The last step that is complete.
+    last: Option<(Report, Time)>,
     /// When the two directions of its port of the scale-up domain are free.
     pub(super) egress_free: Time,
     pub(super) ingress_free: Time,
@@ -62,6 +66,7 @@ struct Step {
 }
 
 /// A step as it is reported.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
     pub(super) start: Time,
     pub(super) bytes: u64,
@@ -99,6 +104,8 @@ impl RankState {
             worked: Dur::ZERO,
             slowdowns: job.slowdowns_of(rank),
             lost: None,
+            skipped: 0,
+            last: None,
             egress_free: Time::ZERO,
             ingress_free: Time::ZERO,
         }
@@ -153,8 +160,65 @@ impl RankState {
         }
         let Step { start, worked, bytes } = self.steps.remove(&number)?;
         let computed = self.worked(now) - worked;
-        let work = Work { rank: self.rank.0, step: number, what: What::Step.encode(), computed };
-        Some(Report { start, bytes, work })
+        let work = self.numbered(number, What::Step, computed);
+        let report = Report { start, bytes, work };
+        self.last = Some((report, now));
+        Some(report)
+    }
+
+    /// What is said of `what` in step `step`.
+    fn numbered(&self, step: u32, what: What, computed: Dur) -> Work {
+        let (rank, step) = (self.rank.0, step + self.skipped);
+        Work { rank, step, what: what.encode(), computed, skipped: false }
+    }
+
+    /// How many steps are complete, those left out included.
+    pub(super) fn steps_done(&self) -> u32 {
+        self.last.map_or(0, |(report, _)| report.work.step + 1)
+    }
+
+    /// The first step of which nothing has begun.
+    pub(super) fn first_unbegun(&self) -> u32 {
+        let begun = self.steps.keys().last().map_or(0, |&step| step + 1);
+        begun.max(self.steps_done() - self.skipped)
+    }
+
+    /// `count` steps are left out, which take `time` each. They, as the last that is complete.
+    pub(super) fn skip(&mut self, count: u32, time: Dur) -> impl Iterator<Item = (Report, Time)> {
+        let all = time * u64::from(count);
+        let copies = self.last.into_iter().flat_map(move |(report, end)| {
+            (1..=count).map(move |n| {
+                let (later, Report { start, work, .. }) = (time * u64::from(n), report);
+                let work = Work { step: work.step + n, skipped: true, ..work };
+                (Report { start: start + later, work, ..report }, end + later)
+            })
+        });
+        if let Some((report, end)) = &mut self.last {
+            report.work.step += count;
+            (report.start, *end) = (report.start + all, *end + all);
+        }
+        self.skipped += count;
+        let steps = self.steps.values_mut().map(|step| &mut step.start);
+        let running = self.running.values_mut().map(|running| &mut running.start);
+        let ports = [&mut self.since, &mut self.egress_free, &mut self.ingress_free];
+        let all_times = self.starts.iter_mut().chain(steps).chain(running).chain(ports);
+        all_times.for_each(|at| *at += all);
+        copies
+    }
+
+    /// `what` as it is reported: of as many steps later as were left out.
+    fn later(&self, job: &Job, what: What) -> What {
+        let Some(period) = job.period().filter(|_| self.skipped > 0) else { return what };
+        let tasks = self.skipped * period.tasks[self.rank.0 as usize];
+        match what {
+            What::Step => what,
+            What::Collective { id, task } => What::Collective {
+                id: InstanceId(id.0 + self.skipped * period.instances),
+                task: task + tasks,
+            },
+            What::Task { task } => What::Task { task: task + tasks },
+            What::Waits { task, peer, wait } => What::Waits { task: task + tasks, peer, wait },
+        }
     }
 
     /// When task `index` began, if tasks are told.
@@ -260,15 +324,13 @@ impl RankState {
     /// What is said of `task`.
     pub(super) fn work(&self, job: &Job, task: u32, what: What) -> Work {
         let step = job.graph().tasks(self.rank).get(task).step;
-        Work { rank: self.rank.0, step, what: what.encode(), computed: Dur::ZERO }
+        self.numbered(step, self.later(job, what), Dur::ZERO)
     }
 
     /// The steps that have begun and are not over.
     pub(super) fn open_steps(&self) -> impl Iterator<Item = Report> {
-        let rank = self.rank.0;
         self.steps.iter().map(move |(&number, step)| {
-            let what = What::Step.encode();
-            let work = Work { rank, step: number, what, computed: Dur::ZERO };
+            let work = self.numbered(number, What::Step, Dur::ZERO);
             Report { start: step.start, bytes: step.bytes, work }
         })
     }
@@ -297,7 +359,8 @@ impl RankState {
             None => self.first_open(job)?,
         };
         let work = self.work(job, task, What::Waits { task, peer, wait });
-        let start = self.steps.get(&work.step).map_or(Time::ZERO, |step| step.start);
+        let step = work.step - self.skipped;
+        let start = self.steps.get(&step).map_or(Time::ZERO, |step| step.start);
         Some((start, work))
     }
 

@@ -276,6 +276,19 @@ pub(super) const ENTRIES: &[Entry] = &[
     filed("partial", "partial results", Text,
         "whether the run was interrupted at `sim_time_us`: everything is then of what was \
          simulated until that"),
+    one("skipped.share", "skipped time", Share, IfNotZero,
+        "of the simulated time, what was skipped because everything repeated ([skip.md](skip.md)); \
+         all else counts it; 0 unless `engine.skip` is set"),
+    filed("skipped.time_us", "skipped time", Us, "the same"),
+    filed("skipped.count", "skips", Plain, "in so many pieces"),
+    one("skipped.verify.share", "verified share", Share, IfThere,
+        "the share of what is skipped that another run simulated (`--verify`), to see what \
+         skipping changes"),
+    filed("skipped.verify.skipped", "verified: skipped time", Share,
+        "of that run's simulated time, what it still skipped"),
+    several(("skipped.verify.fct_error", BRIEF), "error of completion time", Share,
+        (BRIEF, IfThere), "against that run"),
+    one("skipped.verify.wall_s", "verified: wall time", Seconds, IfThere, "real time that run took"),
     one("wall_s", "wall time", Seconds, Always, "real time that the run took"),
     filed("events", "events", Plain, "events processed"),
     one("packet_hops", "packet-hops", Plain, Always, "packets that crossed a link, once per link"),

@@ -56,6 +56,7 @@ pub(super) fn outcome(
         deadlock: None,
         samples: Vec::new(),
         queue_bytes_p99: None,
+        skipped: fabric::Skipped::default(),
         end: if complete { End::Complete } else { End::Limit },
     }
 }

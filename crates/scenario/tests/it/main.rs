@@ -60,6 +60,7 @@ mod scoreboard;
 mod shared_buffer;
 mod shared_permutation;
 mod shared_receivers;
+mod skip;
 mod spraying;
 mod swarm;
 mod tcp_closed_forms;

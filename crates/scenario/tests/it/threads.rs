@@ -15,7 +15,7 @@ use drawn::{Dice, Drawn, draw, draw_lossless, is_tree, parse, setting};
 use endpoint::{App, Endpoint, Framing, MessageRecord, Observer, Stat};
 use fabric::{
     Config, Conservation, Counters, Deadlock, Departures, Encoding, End, Events, Fault,
-    FaultAction, HostClock, LinkStats, Outcome, Routing, Sample, SendJitter, Sim, Threads,
+    FaultAction, HostClock, LinkStats, Outcome, Routing, Sample, SendJitter, Sim, Skipped, Threads,
     Topology,
 };
 use metrics::{FlowRow, JobRow};
@@ -72,6 +72,7 @@ struct Told<Row> {
     memories: Vec<PfcBufferStats>,
     deadlock: Option<Deadlock>,
     samples: Vec<Sample>,
+    skipped: Skipped,
     rows: Vec<Row>,
 }
 
@@ -91,6 +92,7 @@ impl<Row> Told<Row> {
             deadlock,
             samples,
             queue_bytes_p99,
+            skipped,
             end,
         } = outcome;
         Self {
@@ -108,6 +110,7 @@ impl<Row> Told<Row> {
             memories,
             deadlock,
             samples,
+            skipped,
             rows,
         }
     }

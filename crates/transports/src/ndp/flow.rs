@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Draw, FlowState, Msg, NetView, Purpose};
+use endpoint::{Draw, FlowState, Msg, NetView, Purpose, UNBOUNDED};
 use units::{Dur, Time};
 
 use super::config::Config;
@@ -241,6 +241,25 @@ impl Flow {
 
     pub(crate) fn rto(&self) -> Dur {
         self.rtt.rto
+    }
+
+    /// Bytes of full packets that were never sent, beyond those that it has been asked for and the
+    /// last one.
+    pub(crate) fn unsent(&self, config: &Config) -> u64 {
+        if self.packets == u64::MAX {
+            return UNBOUNDED;
+        }
+        let packets = self.packets.saturating_sub(self.next_new() + self.granted + 1);
+        packets * u64::from(config.payload)
+    }
+
+    /// Take up to `bytes` of that out. How many were taken.
+    pub(crate) fn shorten(&mut self, config: &Config, bytes: u64) -> u64 {
+        let payload = u64::from(config.payload);
+        let packets = bytes.min(self.unsent(config)) / payload;
+        self.packets -= packets;
+        self.msg.len -= packets * payload;
+        packets * payload
     }
 
     /// What may be sent, in full packets; for traces.

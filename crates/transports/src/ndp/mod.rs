@@ -254,6 +254,14 @@ impl Endpoint for Ndp {
         self.receiver.restart(cx, host, &mut self.out);
     }
 
+    fn unsent(&self, id: MsgId) -> Option<u64> {
+        self.sender.unsent(&self.config, id)
+    }
+
+    fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        self.sender.shorten(&self.config, id, bytes)
+    }
+
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {
         self.sender.state(&self.config, id)
     }

@@ -207,6 +207,18 @@ impl Sender {
         Some(self.flows.get(at)?.state(config))
     }
 
+    /// See [`endpoint::Endpoint::unsent`].
+    pub(super) fn unsent(&self, config: &Config, id: MsgId) -> Option<u64> {
+        let Some(Stage::Sending(at)) = self.by_id.peek(id) else { return None };
+        Some(self.flows.get(at)?.unsent(config))
+    }
+
+    /// See [`endpoint::Endpoint::shorten`].
+    pub(super) fn shorten(&mut self, config: &Config, id: MsgId, bytes: u64) -> u64 {
+        let Some(Stage::Sending(at)) = self.by_id.peek(id) else { return 0 };
+        self.flows.get_mut(at).map_or(0, |flow| flow.shorten(config, bytes))
+    }
+
     /// Put the next packet into `slot`, unless nothing may be sent.
     #[inline]
     pub(crate) fn poll(&mut self, cx: &mut Cx<'_>, config: &Config, slot: &mut Packet) -> Tx {

@@ -502,6 +502,24 @@ impl Flow {
         self.stream.holds(id).then_some(state)
     }
 
+    /// See [`endpoint::Endpoint::unsent`]. What of a segment is leaving counts as sent.
+    pub(super) fn unsent(&self, id: MsgId) -> Option<u64> {
+        self.stream.unsent(id, self.segments_sent())
+    }
+
+    /// See [`endpoint::Endpoint::shorten`].
+    pub(super) fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        self.stream.shorten(id, self.segments_sent(), bytes)
+    }
+
+    /// The first packet after the segments of which something was sent.
+    fn segments_sent(&self) -> u64 {
+        match self.max.checked_sub(1) {
+            Some(last) => self.stream.segment_end(last).max(self.max),
+            None => 0,
+        }
+    }
+
     /// Give message `id` up; false if it is not here.
     pub(super) fn cancel(&mut self, id: MsgId) -> bool {
         let found = self.stream.cancel(id, self.max);

@@ -444,6 +444,19 @@ impl Endpoint for Rdma {
         }
     }
 
+    /// Of a reader it says nothing, as [`Endpoint::flow_state`].
+    fn unsent(&self, id: MsgId) -> Option<u64> {
+        match self.config.operation {
+            Operation::Write => self.flows.slots().find_map(|slot| self.flows[slot].unsent(id)),
+            Operation::Read => None,
+        }
+    }
+
+    fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        // A message is in one of them.
+        self.flows.slots().map(|slot| self.flows[slot].shorten(id, bytes)).sum()
+    }
+
     /// Of a reader it says nothing: the messages that it reads are of other hosts.
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {
         if self.config.operation == Operation::Read {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use endpoint::{Effects, FailReason};
+use endpoint::{Effects, FailReason, UNBOUNDED};
 use units::{HostId, MsgId, MsgKey};
 use wire::roce::Part;
 
@@ -251,6 +251,33 @@ impl Stream {
         true
     }
 
+    /// Bytes of whole segments of message `id` from packet `sent` on, which begins one, but for the
+    /// last segment.
+    pub(super) fn unsent(&self, id: MsgId, sent: u64) -> Option<u64> {
+        let Cut { payload, segment, .. } = self.cut;
+        let m = self.messages.iter().find(|m| m.id == id && !m.reported)?;
+        if m.len == UNBOUNDED {
+            return Some(UNBOUNDED);
+        }
+        let packets = m.end().saturating_sub(sent.max(m.start) + segment);
+        Some(packets / segment * segment * payload)
+    }
+
+    /// Take up to `bytes` of that out. How many were taken.
+    pub(super) fn shorten(&mut self, id: MsgId, sent: u64, bytes: u64) -> u64 {
+        let Cut { payload, segment, .. } = self.cut;
+        let unsent = self.unsent(id, sent).unwrap_or(0).min(bytes);
+        let packets = unsent / (payload * segment) * segment;
+        if let Some(i) = self.messages.iter().position(|m| m.id == id) {
+            let m = &mut self.messages[i];
+            m.packets -= packets;
+            m.len -= packets * payload;
+            let next = m.end();
+            self.renumber(i + 1, next);
+        }
+        packets * payload
+    }
+
     /// Let messages from the `i`-th on begin at packet `next`.
     fn renumber(&mut self, i: usize, mut next: u64) {
         for m in self.messages.iter_mut().skip(i) {
@@ -290,6 +317,19 @@ mod tests {
         }
         assert_eq!(stream.wire_bytes(5..8), 500 + 1000 + 3 * 62);
         assert_eq!(stream.piece(11), None);
+    }
+
+    #[test]
+    fn a_message_is_shortened_by_whole_segments_that_were_not_sent() {
+        let mut stream = stream(&[25_500, 700]);
+        assert_eq!(stream.unsent(MsgId(0), 8), Some(12_000), "14 packets are left, less a segment");
+        assert_eq!(stream.shorten(MsgId(0), 8, 7_999), 4_000);
+        assert_eq!((stream.end(), stream.segment_end(8)), (23, 12));
+        let last = stream.piece(21).unwrap();
+        assert!(last.ends_message && last.len == 500 && last.offset == 21_000);
+        assert_eq!(stream.piece(22).unwrap().msg, MsgId(1), "the next follows");
+        assert_eq!(stream.shorten(MsgId(0), 8, u64::MAX), 8_000);
+        assert_eq!((stream.unsent(MsgId(0), 8), stream.unsent(MsgId(2), 8)), (Some(0), None));
     }
 
     #[test]

@@ -337,6 +337,15 @@ impl Endpoint for Tcp {
         self.arm_timers(cx);
     }
 
+    fn unsent(&self, id: MsgId) -> Option<u64> {
+        self.senders.slots().find_map(|slot| self.senders[slot].unsent(id))
+    }
+
+    fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        // A message is in one of them.
+        self.senders.slots().map(|slot| self.senders[slot].shorten(id, bytes)).sum()
+    }
+
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {
         let mut senders = self.senders.slots().map(|slot| &self.senders[slot]);
         Some(senders.find(|sender| sender.source().holds(id))?.state(&self.config))

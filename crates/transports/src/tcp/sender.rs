@@ -800,6 +800,16 @@ impl Sender {
         self.stream.cancel(id, self.max)
     }
 
+    /// See [`endpoint::Endpoint::unsent`].
+    pub(crate) fn unsent(&self, id: MsgId) -> Option<u64> {
+        self.stream.unsent(id, self.max, u64::from(self.id.mss))
+    }
+
+    /// See [`endpoint::Endpoint::shorten`].
+    pub(crate) fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        self.stream.shorten(id, self.max, u64::from(self.id.mss), bytes)
+    }
+
     /// Fail every message.
     pub(crate) fn give_up(&mut self, me: HostId, fx: &mut Effects) {
         self.stream.give_up(me, fx);

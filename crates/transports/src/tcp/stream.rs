@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use endpoint::{Effects, FailReason};
+use endpoint::{Effects, FailReason, UNBOUNDED};
 use units::{HostId, MsgId, MsgKey, Time};
 use wire::tcp::Control;
 
@@ -165,6 +165,27 @@ impl Stream {
         true
     }
 
+    /// Bytes of whole segments of message `id` from position `sent` on, but for the last segment.
+    pub(crate) fn unsent(&self, id: MsgId, sent: u64, mss: u64) -> Option<u64> {
+        let m = self.messages.iter().find(|m| m.id == id && !m.reported)?;
+        if m.len == UNBOUNDED {
+            return Some(UNBOUNDED);
+        }
+        let bytes = m.end().saturating_sub(sent.max(m.start) + mss);
+        Some(bytes / mss * mss)
+    }
+
+    /// Take up to `bytes` of that out. How many were taken.
+    pub(crate) fn shorten(&mut self, id: MsgId, sent: u64, mss: u64, bytes: u64) -> u64 {
+        let taken = self.unsent(id, sent, mss).map_or(0, |unsent| unsent.min(bytes) / mss * mss);
+        if let Some(i) = self.messages.iter().position(|m| m.id == id) {
+            self.messages[i].len -= taken;
+            let next = self.messages[i].end();
+            self.renumber(i + 1, next);
+        }
+        taken
+    }
+
     /// Messages from `first` on follow one another from `start` on; none has been sent.
     fn renumber(&mut self, first: usize, mut start: u64) {
         for m in self.messages.range_mut(first..) {
@@ -273,6 +294,22 @@ mod tests {
             (2501, 700, 2, 0, "P"),
         ];
         assert_eq!(segments(&stream(), 0), all);
+    }
+
+    #[test]
+    fn a_message_is_shortened_by_whole_segments_that_were_not_sent() {
+        let mut stream = Stream::default();
+        for (id, len) in [(0, 9_500), (1, 700)] {
+            stream.submit(MsgId(id), len, Time::NEVER, 0);
+        }
+        assert_eq!(stream.unsent(MsgId(0), 3000, 1000), Some(5000), "not the last full one");
+        assert_eq!(stream.shorten(MsgId(0), 3000, 1000, 2999), 2000);
+        let whole = segments(&stream, 0);
+        assert_eq!(whole[7], (7000, 500, 0, 7000, "P"));
+        assert_eq!(whole[8], (7500, 700, 1, 0, "P"), "the next follows");
+        assert_eq!(stream.shorten(MsgId(0), 3000, 1000, u64::MAX), 3000);
+        assert_eq!(stream.unsent(MsgId(0), 3000, 1000), Some(0));
+        assert_eq!(stream.unsent(MsgId(2), 0, 1000), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use endpoint::{Cx, FlowState, Msg, MsgId};
+use endpoint::{Cx, FlowState, Msg, MsgId, UNBOUNDED};
 use units::{Dur, Time};
 use wire::uet::{Ack, UNIT, UNITS};
 
@@ -199,6 +199,29 @@ impl Flow {
         self.backlog = self.backlog.saturating_sub(unsent);
         self.await_credit(now);
         true
+    }
+
+    /// Bytes of full packets of message `id` that were never sent, but for the last two packets.
+    pub(super) fn unsent(&self, config: &Config, id: MsgId) -> Option<u64> {
+        let piece = self.pieces.get(id)?;
+        if piece.msg.len == UNBOUNDED {
+            return Some(UNBOUNDED);
+        }
+        let packets = piece.end.saturating_sub(self.sent().max(piece.first) + 2);
+        Some(packets * u64::from(config.payload))
+    }
+
+    /// Take up to `bytes` of that out. How many were taken.
+    pub(super) fn shorten(&mut self, config: &Config, id: MsgId, bytes: u64) -> u64 {
+        let payload = u64::from(config.payload);
+        let packets = self.unsent(config, id).unwrap_or(0).min(bytes) / payload;
+        let taken = packets * payload;
+        self.pieces.shorten(id, packets, taken);
+        if self.msg.id == id {
+            self.msg.len -= taken;
+        }
+        self.backlog = self.backlog.saturating_sub(wire_bytes(config, taken, packets));
+        taken
     }
 
     /// The messages that it still has.

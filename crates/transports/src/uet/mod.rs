@@ -218,6 +218,18 @@ impl Endpoint for Uet {
         out.poll(slot, config.control_size, put_header, |slot| sender.poll(cx, slot))
     }
 
+    fn unsent(&self, id: MsgId) -> Option<u64> {
+        self.sender.unsent(id)
+    }
+
+    fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        self.sender.shorten(id, bytes)
+    }
+
+    fn on_shortened(&mut self, key: MsgKey, bytes: u64) {
+        self.receiver.on_shortened(key, bytes);
+    }
+
     fn flow_state(&self, id: MsgId) -> Option<FlowState> {
         self.sender.state(id)
     }

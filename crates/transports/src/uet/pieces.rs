@@ -83,6 +83,22 @@ impl Leaving {
         Some(before)
     }
 
+    /// Message `id`, unless it was cancelled.
+    pub(super) fn get(&self, id: MsgId) -> Option<&Piece> {
+        self.pieces.iter().find(|piece| piece.msg.id == id && !piece.cancelled)
+    }
+
+    /// Message `id` is shorter by so many packets and bytes.
+    pub(super) fn shorten(&mut self, id: MsgId, packets: u64, bytes: u64) {
+        let Some(at) = self.pieces.iter().position(|piece| piece.msg.id == id) else { return };
+        self.pieces[at].msg.len -= bytes;
+        self.pieces[at].end -= packets;
+        for piece in self.pieces.range_mut(at + 1..) {
+            (piece.first, piece.end) = (piece.first - packets, piece.end - packets);
+        }
+        self.end -= packets;
+    }
+
     /// The messages that are not cancelled.
     pub(super) fn ids(&self) -> impl Iterator<Item = MsgId> {
         self.pieces.iter().filter(|piece| !piece.cancelled).map(|piece| piece.msg.id)
@@ -98,6 +114,15 @@ struct Known {
     end: u64,
     /// The next message begins before its end: it was cancelled.
     cut: bool,
+    /// It was shortened by so many bytes: packets sent before say a greater size.
+    skipped: u64,
+}
+
+impl Known {
+    /// Whether a packet that says so is of this message.
+    fn is(&self, id: MsgId, size: u64) -> bool {
+        self.id == id && size >= self.size && size - self.size <= self.skipped
+    }
 }
 
 /// Messages at their receiver of which something has come, in order.
@@ -111,13 +136,13 @@ pub(super) struct Arriving {
 impl Arriving {
     /// The connection of one message alone.
     pub(super) fn only(id: MsgId, size: u64, packets: u64) -> Self {
-        let one = Known { id, size, first: 0, end: packets, cut: false };
+        let one = Known { id, size, first: 0, end: packets, cut: false, skipped: 0 };
         Self { known: VecDeque::from([one]), last: None }
     }
 
     /// Whether the first is `id`, of `size` bytes.
     pub(super) fn has(&self, id: MsgId, size: u64) -> bool {
-        self.known.front().is_some_and(|one| (one.id, one.size) == (id, size))
+        self.known.front().is_some_and(|one| one.is(id, size))
     }
 
     /// Whether the packets of the last that is known end here.
@@ -136,7 +161,7 @@ impl Arriving {
     ) -> bool {
         let at = self.known.partition_point(|one| one.first < first);
         if let Some(one) = self.known.get(at).filter(|one| one.first == first) {
-            return (one.id, one.size) == (id, size) && seq < one.end;
+            return one.is(id, size) && seq < one.end;
         }
         let before = at.checked_sub(1).and_then(|at| self.known.get(at));
         let (before, after) = (before.map(|one| one.id).or(self.last), self.known.get(at));
@@ -147,7 +172,8 @@ impl Arriving {
             return false;
         }
         let end = first.saturating_add(packets);
-        self.known.insert(at, Known { id, size, first, end: end.min(begins), cut: end > begins });
+        let (end, cut) = (end.min(begins), end > begins);
+        self.known.insert(at, Known { id, size, first, end, cut, skipped: 0 });
         if let Some(before) = at.checked_sub(1).and_then(|at| self.known.get_mut(at))
             && before.end > first
         {
@@ -163,6 +189,15 @@ impl Arriving {
         self.known.pop_front();
         self.last = Some(id);
         Some((id, cut))
+    }
+
+    /// Message `id` is shorter by so many packets and bytes, if it is here.
+    pub(super) fn shorten(&mut self, id: MsgId, packets: u64, bytes: u64) {
+        if let Some(one) = self.known.iter_mut().find(|one| one.id == id) {
+            one.size -= bytes;
+            one.end -= packets;
+            one.skipped += bytes;
+        }
     }
 
     /// Those that are not complete.
@@ -223,6 +258,22 @@ mod tests {
             (Some((MsgId(6), false)), None, true)
         );
         assert!(!all.put(17, (MsgId(6), 1), (17, 1)), "delivered before");
+    }
+
+    #[test]
+    fn of_a_shortened_message_packets_may_say_either_size() {
+        let mut all = Arriving::default();
+        assert!(all.put(3, (MsgId(4), 10), (0, 10)));
+        all.shorten(MsgId(4), 5, 5);
+        assert!(all.put(4, (MsgId(4), 10), (0, 10)) && all.put(4, (MsgId(4), 5), (0, 5)));
+        assert!(!all.put(4, (MsgId(4), 11), (0, 11)) && !all.put(4, (MsgId(4), 4), (0, 4)));
+        assert!(all.put(6, (MsgId(6), 3), (5, 3)), "the next follows");
+        assert_eq!((all.pop(4), all.pop(5)), (None, Some((MsgId(4), false))));
+        let mut leaving = Leaving::new(msg(4), 10);
+        leaving.push(msg(6), 8);
+        leaving.shorten(MsgId(4), 5, 0);
+        let found = [4, 5].map(|seq| leaving.of(seq).map(|piece| (piece.msg.id.0, piece.first)));
+        assert_eq!((found, leaving.end()), ([Some((4, 0)), Some((6, 5))], 13));
     }
 
     #[test]

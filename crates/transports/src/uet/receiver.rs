@@ -223,6 +223,13 @@ impl Receiver {
         self.give_credit(cx, out);
     }
 
+    /// See [`endpoint::Endpoint::on_shortened`]. Rare, so a walk over all connections will do.
+    pub(super) fn on_shortened(&mut self, key: MsgKey, bytes: u64) {
+        let packets = bytes / u64::from(self.config.payload);
+        let of_source = self.messages.iter_mut().filter(|conn| conn.key.src == key.src);
+        of_source.for_each(|conn| conn.pieces.shorten(key.id, packets, bytes));
+    }
+
     /// A sender waits for credit.
     pub(super) fn on_credit_request(
         &mut self,

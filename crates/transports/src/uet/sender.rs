@@ -315,6 +315,17 @@ impl Sender {
         Some(self.flows.get(*self.by_id.get(&id)?)?.state())
     }
 
+    /// See [`endpoint::Endpoint::unsent`].
+    pub(super) fn unsent(&self, id: MsgId) -> Option<u64> {
+        self.flows.get(*self.by_id.get(&id)?)?.unsent(&self.config, id)
+    }
+
+    /// See [`endpoint::Endpoint::shorten`].
+    pub(super) fn shorten(&mut self, id: MsgId, bytes: u64) -> u64 {
+        let flow = self.by_id.get(&id).and_then(|&at| self.flows.get_mut(at));
+        flow.map_or(0, |flow| flow.shorten(&self.config, id, bytes))
+    }
+
     /// The messages under way.
     #[cfg(test)]
     pub(super) fn flows(&self) -> impl Iterator<Item = &Flow> {
