@@ -15,7 +15,7 @@ use crate::{FileError, JobStats, LifeStats, OutputDir, PacketLatency, Phase, Sta
 /// those unfinished; `pfc.depth` is `pfc.pause_depth`, `pfc.memory_bytes` is
 /// `pfc.buffer_max_bytes`. 8: where the time of messages went. 9: partial results. 10: steps of
 /// training jobs. 11: the same steps alone.
-pub const RESULT_SCHEMA: u32 = 11;
+pub const RESULT_SCHEMA: u32 = 12;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
