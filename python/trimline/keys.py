@@ -1421,6 +1421,9 @@ class TransportUet(_TransportUet, total=False):
     rto: str
     """A packet that is not answered for this long is lost; `"derived"`: 15us and six times the
     time in which a queue of a bandwidth-delay product drains (at least 100 ns)."""
+    rto_doublings: int
+    """How often `rto` doubles at most while no bytes arrive (own; the public simulator: `0`,
+    never) (0 to 16)."""
     rx_idle_timeout: str
     """A receiver forgets a message silent for this long (own) (at least `abort_after`)."""
     sack_threshold: str

@@ -22,13 +22,14 @@ pub(super) fn edits(flags: &Flags, seed: u64) -> Vec<String> {
     let mut edits = vec![
         format!("seed={}", flags.seed.unwrap_or(seed)),
         format!("measure.limit=\"{}us\"", flags.end_us),
-        // The program has none.
+        // The program has none, and fixed timeouts.
         "host.send_jitter=0".to_owned(),
         format!(
             "queue={{kind=\"ndp\",capacity=\"{queue}\",header_capacity=\"{headers}\",\
              header_weight=255,bounce=false}}"
         ),
         format!("transport={{kind=\"uet\",preset=\"eqds\",payload=\"{PAYLOAD}B\"}}"),
+        "transport.rto_doublings=0".to_owned(),
         format!("transport.entropies={}", flags.entropies),
         format!("transport.max_window=\"{window}\""),
         format!("transport.rto=\"{rto}\""),
@@ -78,6 +79,7 @@ mod tests {
             ("", "transport", "credit_turn", "\"4096B\""),
             ("", "transport", "max_window", "\"265600B\""),
             ("", "transport", "rto", "\"219720ns\""),
+            ("", "transport", "rto_doublings", "0"),
             ("", "transport", "control", "\"none\""),
             ("", "transport", "hold_back", "false"),
             ("!Param -q 100", "transport", "rto", "\"349200ns\""),

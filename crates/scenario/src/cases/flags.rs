@@ -207,8 +207,9 @@ impl Flags {
         let mut edits = vec![
             format!("seed={}", self.seed.unwrap_or(seed)),
             format!("measure.limit=\"{}us\"", self.end_us),
-            // The program has none.
+            // The program has none, and fixed timeouts.
             "host.send_jitter=0".to_owned(),
+            "transport.rto_doublings=0".to_owned(),
             format!("queue.capacity=\"{queue}\""),
             format!("queue.header_capacity=\"{}\"", Bytes(queue.0.saturating_mul(2))),
             format!("queue.ecn_low=\"{}\"", packets(low)),
@@ -335,6 +336,7 @@ mod tests {
         let cases = [
             ("", "topology", "k", "4"),
             ("", "host", "send_jitter", "\"0ps\""),
+            ("", "transport", "rto_doublings", "0"),
             ("", "queue", "capacity", "\"178450B\""),
             ("", "queue", "ecn_low", "\"37350B\""),
             ("", "queue", "ecn_high", "\"145250B\""),

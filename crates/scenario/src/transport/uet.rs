@@ -3,7 +3,9 @@
 use fabric::Routing;
 use transports::entropy::{Rule, VALUES_MAX};
 use transports::ndp::PathStrategy;
-use transports::uet::{self, Config, CreditRule, Network, Paths, Profile, WindowControl};
+use transports::uet::{
+    self, Config, CreditRule, Network, Paths, Profile, RTO_DOUBLINGS_MAX, WindowControl,
+};
 
 use super::{
     Around, Begun, Need, Presets, Signals, Transport, Wait, made, payload, refused, sections,
@@ -56,6 +58,8 @@ keys! { KEYS: Config {
     rto: Or<Derived, units::Dur>,
         "a packet that is not answered for this long is lost; `\"derived\"`: 15us and six times the \
          time in which a queue of a bandwidth-delay product drains".range("at least 100 ns");
+    rto_doublings: u8 [0..=RTO_DOUBLINGS_MAX],
+        "how often `rto` doubles at most while no bytes arrive (own; the public simulator: `0`, never)";
     trimming: bool,
         "switches trim. Where they do not, windows aim at a queueing delay of one base round trip, \
          not of three quarters, and a timeout does not freeze REPS";

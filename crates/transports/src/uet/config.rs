@@ -87,6 +87,8 @@ pub struct Config {
     pub initial_window: Option<Bytes>,
     /// A packet that is not answered for so long is lost; `None`: by the base round trip.
     pub rto: Option<Dur>,
+    /// How often that doubles at most while nothing arrives. Ours; U: never.
+    pub rto_doublings: u8,
     /// Whether switches trim. Where they do not, windows aim at a queueing delay of one base round
     /// trip in place of three quarters, and a timeout says nothing of broken paths. U: yes.
     pub trimming: bool,
@@ -127,6 +129,8 @@ pub const EQDS_RTO_BASE: Dur = Dur::from_us(150);
 const EQDS_RATE: Rate = Rate(100_000_000_000);
 /// So many queues on the way there and back.
 const RTO_QUEUES: u64 = 6;
+/// A timeout doubles so often at the very most. Ours.
+pub const RTO_DOUBLINGS_MAX: u8 = 16;
 /// A fabric carries so little of what hosts can send at worst. Ours.
 const OVERSUBSCRIPTION_MAX: f64 = 1000.0;
 
@@ -149,6 +153,7 @@ impl Config {
             max_window: None,
             initial_window: None,
             rto: None,
+            rto_doublings: 4,
             trimming: true,
             sleek: false,
             keep_connections: None,
@@ -230,6 +235,13 @@ impl Config {
         if self.profile == Profile::Ue10 && self.control != WindowControl::Nscc {
             let what = "Ultra Ethernet: profile ue-1.0 is of NSCC's window (control nscc)";
             return Err(ConfigError::new(["profile", "control"], what));
+        }
+        let doublings = self.rto_doublings;
+        if doublings > RTO_DOUBLINGS_MAX {
+            let what = format!(
+                "Ultra Ethernet: rto_doublings {doublings} must be at most {RTO_DOUBLINGS_MAX}"
+            );
+            return Err(ConfigError::new(["rto_doublings"], what));
         }
         let ratio = self.oversubscription.unwrap_or(1.0);
         if !(1.0..=OVERSUBSCRIPTION_MAX).contains(&ratio) {

@@ -7,7 +7,7 @@ use endpoint::{Cx, FlowState, Msg, MsgId, UNBOUNDED};
 use units::{Dur, Time};
 use wire::uet::{Ack, UNIT, UNITS};
 
-use super::config::{Config, Network};
+use super::config::{Config, Network, WindowControl};
 use super::credit::{Credit, Demand};
 use super::nscc::{Answer, Nscc};
 use super::pieces::{Leaving, Piece};
@@ -28,8 +28,6 @@ const COPIES_MAX: u8 = 128;
 const TURN: u64 = 16;
 /// The number of probes that ask for a path alone: those of [`Sleek`] count from 1.
 const OF_A_PATH: u32 = 0;
-/// A timeout doubles so often at most. Ours.
-const DOUBLINGS_MAX: u32 = 4;
 
 /// What is known of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +109,8 @@ pub(super) struct Flow {
     in_flight: i64,
     /// The receiver's last count.
     received: u32,
+    /// EQDS: what has arrived is counted here, by its packets.
+    own_count: bool,
     /// It waits for its turn to send.
     pub(super) listed: bool,
     /// When an answer last came, or the first packet went since nothing was in flight.
@@ -123,6 +123,7 @@ pub(super) struct Flow {
     rto: Dur,
     /// How often that was doubled since something arrived, and when it last was.
     doublings: u32,
+    doublings_max: u32,
     doubled: Time,
 }
 
@@ -159,12 +160,14 @@ impl Flow {
             target: 0,
             in_flight: 0,
             received: 0,
+            own_count: matches!(config.control, WindowControl::Dctcp | WindowControl::Smartt),
             listed: false,
             heard: cx.now,
             in_vain: Dur::ZERO,
             sooner: true,
             rto,
             doublings: 0,
+            doublings_max: u32::from(config.rto_doublings),
             doubled: Time::ZERO,
         }
     }
@@ -233,8 +236,9 @@ impl Flow {
     /// lost waits as long as the first.
     fn wait(&self, cx: &Cx<'_>, at: Time) -> Dur {
         let last = u32::from(at < self.doubled);
-        let times = 1u64 << self.doublings.saturating_sub(last).min(DOUBLINGS_MAX);
-        Dur(self.rto.0.saturating_mul(times).saturating_add(cx.net.answer_lateness().0))
+        let doublings = self.doublings.saturating_sub(last).min(self.doublings_max);
+        let wait = self.rto.0.saturating_mul(1 << doublings);
+        Dur(wait.saturating_add(cx.net.answer_lateness().0))
     }
 
     /// When the answer to what was sent at `at` is overdue.
@@ -405,16 +409,13 @@ impl Flow {
             true => self.probe_sample(cx, psn),
             false => self.sample(cx, seq, ack.repeated),
         };
-        let newly = self.count(ack.received);
+        let mut newly = self.count(ack.received);
+        let bitmap = (0..64).filter(|n| ack.bitmap >> n & 1 == 1).map(|n| first.wrapping_add(n));
+        newly +=
+            (self.base..expected).chain(bitmap).map(|seq| self.arrive(config, seq)).sum::<u64>();
         if newly > 0 && self.doublings > 0 {
             self.doublings = 0;
             self.sooner = true;
-        }
-        (self.base..expected).for_each(|seq| self.arrive(config, seq));
-        for n in 0..64 {
-            if ack.bitmap >> n & 1 == 1 {
-                self.arrive(config, first.wrapping_add(n));
-            }
         }
         self.forget_arrived();
         self.settle();
@@ -531,10 +532,12 @@ impl Flow {
         }
     }
 
-    /// The round trip of packet `seq`, if it is certain which copy was answered.
+    /// The round trip of packet `seq`, if it is certain which copy was answered. EQDS takes it to be
+    /// the last.
     fn sample(&mut self, cx: &Cx<'_>, seq: u64, repeated: bool) -> Option<Dur> {
+        let own_count = self.own_count;
         let record = self.record(seq).filter(|record| record.fate == Fate::InFlight)?;
-        let certain = record.copies == 1 + u8::from(repeated);
+        let certain = own_count || record.copies == 1 + u8::from(repeated);
         certain.then(|| cx.rx_at.since(record.at))
     }
 
@@ -546,8 +549,12 @@ impl Flow {
         Some(rtt.max(self.nscc.base_rtt()))
     }
 
-    /// The bytes by which the receiver's count has grown. Answers may overtake one another.
+    /// The bytes by which the receiver's count has grown, where it counts. Answers may overtake one
+    /// another.
     fn count(&mut self, received: u32) -> u64 {
+        if self.own_count {
+            return 0;
+        }
         let units = received.wrapping_sub(self.received) % UNITS;
         if units >= UNITS / 2 {
             return 0;
@@ -558,20 +565,31 @@ impl Flow {
         newly
     }
 
-    /// Packet `seq` has arrived.
-    fn arrive(&mut self, config: &Config, seq: u64) {
-        let Some(record) = self.record(seq) else { return };
+    /// Packet `seq` has arrived. Its bytes, if they were in flight and are counted here.
+    fn arrive(&mut self, config: &Config, seq: u64) -> u64 {
+        let own_count = self.own_count;
+        let Some(record) = self.record(seq) else { return 0 };
         match std::mem::replace(&mut record.fate, Fate::Arrived) {
-            Fate::InFlight => self.outstanding -= 1,
+            Fate::InFlight => {
+                self.outstanding -= 1;
+                if own_count {
+                    let size = self.size(config, seq);
+                    self.in_flight = self.in_flight.saturating_sub(i64::from(size));
+                    return u64::from(size);
+                }
+            }
             Fate::Resend => {
-                // It was taken out of flight before the receiver counted it.
                 self.resends -= 1;
                 let size = self.size(config, seq);
                 self.resend_bytes -= u64::from(size);
-                self.in_flight = self.in_flight.saturating_add(i64::from(size));
+                if !own_count {
+                    // It was taken out of flight before the receiver counted it.
+                    self.in_flight = self.in_flight.saturating_add(i64::from(size));
+                }
             }
             Fate::Arrived => {}
         }
+        0
     }
 
     /// Packet `seq`, which is in flight, is to be sent again.

@@ -44,7 +44,8 @@ use crate::incoming::describes;
 use crate::outbox::CONTROL_MAX;
 
 pub use config::{
-    Config, CreditRule, EQDS_RTO_BASE, Network, Paths, Profile, RTO_BASE, WindowControl,
+    Config, CreditRule, EQDS_RTO_BASE, Network, Paths, Profile, RTO_BASE, RTO_DOUBLINGS_MAX,
+    WindowControl,
 };
 pub use nscc::Derived;
 

@@ -3,7 +3,7 @@
 //! (specs/uet.md#10.3).
 
 use endpoint::{Draw, Purpose};
-use units::Dur;
+use units::{Dur, Time};
 
 use super::receiver::Arrival;
 
@@ -23,6 +23,8 @@ const TIMES_MAX: f64 = 1e6;
 const LEAST: f64 = 0.9;
 /// So many base round trips pass between two looks, more or less by a quarter.
 const ROUND_TRIPS: f64 = 1.5;
+/// After so many looks at nothing the rate is whole, and marks are forgotten.
+const IDLE_MAX: u64 = 16;
 
 /// The rate of a receiver's credit, as a share of its link's.
 #[derive(Debug)]
@@ -33,7 +35,9 @@ pub(super) struct Oversubscription {
     marks: f64,
     /// How many times as much it rises next if nothing is marked.
     times: f64,
+    /// How many intervals were drawn, and when the last of them ends.
     looks: u64,
+    next: Time,
     seen: Seen,
 }
 
@@ -51,8 +55,8 @@ impl Oversubscription {
     /// In a fabric that carries one part in `ratio` of what hosts can send.
     pub(super) fn new(ratio: f64) -> Self {
         let least = (LEAST / ratio).max(0.01);
-        let (seen, looks) = (Seen::default(), 0);
-        Self { rate: 1.0, least, marks: 0.0, times: 1.0, looks, seen }
+        let (seen, looks, next) = (Seen::default(), 0, Time::ZERO);
+        Self { rate: 1.0, least, marks: 0.0, times: 1.0, looks, next, seen }
     }
 
     /// A packet has arrived.
@@ -65,16 +69,25 @@ impl Oversubscription {
         seen.trimmed += u32::from(how == Arrival::Trimmed { last_hop: false });
     }
 
-    #[cfg(test)]
     pub(super) fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// How long until the next look.
-    pub(super) fn interval(&mut self, draw: Draw, rtt: Dur) -> Dur {
-        self.looks += 1;
-        let about = 0.75 + draw.unit(LOOK, self.looks) / 2.0;
-        Dur((about * ROUND_TRIPS * rtt.0 as f64) as u64)
+    /// When the next look is due. They follow one another from time zero on; an idle host leaves
+    /// them out, and they are made up for.
+    pub(super) fn due(&mut self, now: Time, draw: Draw, rtt: Dur) -> Time {
+        let mean = Dur((ROUND_TRIPS * rtt.0 as f64) as u64).max(Dur(1));
+        let missed = now.since(self.next).0 / mean.0;
+        for _ in 0..missed.min(IDLE_MAX) {
+            self.look();
+        }
+        self.next += mean * missed;
+        while self.next <= now {
+            self.looks += 1;
+            let about = 0.75 + draw.unit(LOOK, self.looks) / 2.0;
+            self.next += Dur((about * mean.0 as f64) as u64).max(Dur(1));
+        }
+        self.next
     }
 
     /// The rate from now on, by what has arrived since the last look.
@@ -151,11 +164,29 @@ mod tests {
     fn looks_are_one_and_a_half_round_trips_apart_on_average() {
         let draw = Draw::new(1, Purpose::new("test"), 0);
         let mut state = Oversubscription::new(4.0);
-        let rtt = Dur::from_us(10);
-        let all: Vec<Dur> = (0..4000).map(|_| state.interval(draw, rtt)).collect();
-        assert!(all.iter().all(|gap| (11_250_000..=18_750_000).contains(&gap.0)));
-        let mean = all.iter().map(|gap| gap.0).sum::<u64>() / 4000;
+        let (rtt, mut now) = (Dur::from_us(10), Time::ZERO);
+        for _ in 0..4000 {
+            let due = state.due(now, draw, rtt);
+            assert!((11_250_000..=18_750_000).contains(&due.since(now).0));
+            now = due;
+        }
+        let mean = now.0 / 4000;
         // Four standard deviations of the mean: 7.5 / sqrt(12 * 4000) * 4 us.
         assert!(mean.abs_diff(15_000_000) < 137_000, "{mean}");
+    }
+
+    /// Half the rate is lost; two milliseconds later it is whole, as if looks had gone on.
+    #[test]
+    fn looks_that_an_idle_host_left_out_are_made_up_for() {
+        let draw = Draw::new(1, Purpose::new("test"), 0);
+        let mut state = Oversubscription::new(4.0);
+        let (rtt, first) = (Dur::from_us(10), Time::ZERO + Dur::from_us(5));
+        let due = state.due(first, draw, rtt);
+        assert!(due < first + Dur::from_us(14), "the first interval began at time zero: {due}");
+        close(see(&mut state, 0, 5, 10), 0.5);
+        let later = due + Dur::from_us(2000);
+        let next = state.due(later, draw, rtt);
+        assert!((later..later + Dur::from_us(19)).contains(&next), "{next}");
+        close(state.rate(), 1.0);
     }
 }

@@ -327,7 +327,8 @@ impl Receiver {
     /// Look at what has arrived, and at how much credit the fabric can take.
     pub(super) fn on_oversubscription_timer(&mut self, cx: &mut Cx<'_>) {
         let Some(oversubscription) = &mut self.oversubscription else { return };
-        self.pacer.scale(oversubscription.look());
+        oversubscription.look();
+        self.pacer.scale(oversubscription.rate());
         self.looks = false;
         if !self.messages.is_empty() {
             self.look_later(cx);
@@ -340,11 +341,11 @@ impl Receiver {
         if std::mem::replace(&mut self.looks, true) {
             return;
         }
-        let rtt = self.config.base_rtt.unwrap_or(cx.net.base_rtt(cx.me));
         // A host's round trip to itself is zero.
-        let interval = oversubscription.interval(cx.draw, rtt).max(Dur::from_us(1));
-        let next = cx.now.saturating_add(interval);
-        cx.fx.arm(OVERSUBSCRIPTION_TIMER, next);
+        let rtt = self.config.base_rtt.unwrap_or(cx.net.base_rtt(cx.me)).max(Dur::from_us(1));
+        let due = oversubscription.due(cx.now, cx.draw, rtt);
+        self.pacer.scale(oversubscription.rate());
+        cx.fx.arm(OVERSUBSCRIPTION_TIMER, due);
     }
 
     /// A packet that need not be sent again. The packets of its message if it was the last.

@@ -181,6 +181,7 @@ fn uet(dice: &mut Dice, payload: u16) -> String {
     }
     dice.maybe(&mut text, 30, "sack_threshold", &["\"1B\"", "\"4000B\""]);
     dice.maybe(&mut text, 20, "base_rtt", &["\"10us\"", "\"200us\""]);
+    dice.maybe(&mut text, 20, "rto_doublings", &["0", "1"]);
     // With a timeout each few microseconds, ten seconds of silence take long.
     text + "abort_after = \"5ms\"\nrx_idle_timeout = \"10ms\"\n"
 }

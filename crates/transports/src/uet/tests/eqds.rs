@@ -39,6 +39,26 @@ fn a_lone_message_takes_hardly_longer_than_the_link() {
     assert!(others.iter().filter(|data| data.ack_request).count() > others.len() * 9 / 10);
 }
 
+/// Marks keep the window at a packet. A receiver's count, rounded up to 256 B, would let a second go.
+#[test]
+fn a_window_of_one_packet_lets_one_go_in_a_round_trip() {
+    let max_window = Some(Bytes(4150));
+    let control = WindowControl::Dctcp;
+    let config = Config { control, credit: false, sack_threshold: 4000, max_window, ..eqds() };
+    let mut net = net(config, 2);
+    net.tamper(|pkt| {
+        let header = Repr::parse(pkt.header());
+        if let Ok(Repr { kind: Kind::Request { .. }, .. }) = header {
+            pkt.flags.set(Flags::CE);
+        }
+    });
+    net.submit(HostId(1), TO, 40 * PAYLOAD);
+    net.run_until_idle(Dur::from_ms(2));
+    let sent = data(&net, 1);
+    assert_eq!(sent.len(), 40);
+    assert!(sent.windows(2).all(|two| two[1].at.since(two[0].at) >= DELAY * 2));
+}
+
 /// All of 20 senders' first packets meet at one port that trims: what was refused is pulled first,
 /// and the port is never without work.
 #[test]

@@ -237,6 +237,23 @@ fn all_packets_of_a_lost_flight_wait_equally_long() {
     assert_eq!(waits.collect::<Vec<_>>(), [rto(); 4]);
 }
 
+/// As in the public simulator: each copy is waited for as long as the first.
+#[test]
+fn a_timeout_may_be_fixed() {
+    let mut net = net(Config { rto_doublings: 0, ..config() }, 2);
+    let outage = Time::ZERO + rto() * 5;
+    net.fault(move |sent: &Sent| match kind(sent) {
+        Kind::Request { .. } if sent.at < outage => Verdict::Drop,
+        _ => Verdict::Pass,
+    });
+    net.submit(HostId(1), TO, PAYLOAD);
+    net.run_until_idle(Dur::from_ms(1));
+    net.ledger().assert_all_done();
+    let sent = data(&net, 1);
+    let gaps = sent.windows(2).map(|two| two[1].at.since(two[0].at));
+    assert_eq!(gaps.collect::<Vec<_>>(), [rto(); 5]);
+}
+
 /// A timeout that has doubled several times is as short as ever once something arrives.
 #[test]
 fn what_is_lost_after_an_outage_is_missed_as_soon_as_before() {
