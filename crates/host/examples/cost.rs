@@ -4,8 +4,8 @@
 //!     cargo build -p trimline-host --example cost
 //!     valgrind --tool=callgrind target/debug/examples/cost ndp 64 10000 1
 //!
-//! The last number says how many requests are under way at a time. What a request costs is what more
-//! requests cost beside fewer.
+//! The last number says how many requests are under way at a time. What a request costs is what
+//! more requests cost beside fewer.
 
 use std::net::SocketAddr;
 
