@@ -73,9 +73,9 @@ pub trait Endpoint: Send {
         None
     }
 
-    /// How many payload bytes can be taken out of message `id` of this host, whole packets that were
-    /// never sent: [`UNBOUNDED`] of a message that has no end; `None` if this transport cannot tell,
-    /// or does not know the message. Only simulators that skip time ask.
+    /// How many payload bytes can be taken out of message `id` of this host, in whole packets that
+    /// were never sent: [`UNBOUNDED`] of a message that has no end; `None` if this transport cannot
+    /// tell, or does not know the message. Only simulators that skip time ask.
     fn unsent(&self, id: MsgId) -> Option<u64> {
         let _ = id;
         None

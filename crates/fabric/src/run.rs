@@ -399,7 +399,9 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         let event = event.map(|event| {
             self.next_stuck().fold(event, |first, at| first.min(step(at.0.div_ceil(grid.0))))
         });
-        let look = self.skipper.as_ref().map_or(Time::NEVER, Skipper::next_at);
+        let is_watched = self.messages.open + self.messages.unbounded > 0;
+        let skipper = self.skipper.as_ref().filter(|_| is_watched);
+        let look = skipper.map_or(Time::NEVER, Skipper::next_at);
         let event = event.map(|event| event.min(step(look.0.div_ceil(grid.0))));
         let end = self.simulated(self.world.config.window.1);
         if end == Time::NEVER || self.now >= end {

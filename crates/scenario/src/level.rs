@@ -43,11 +43,11 @@ keys! { ENGINE: Engine {
         "skip time in which everything repeats: a run of its own, with errors of its own: \
          docs/skip.md".default("");
     skip_tolerance (skip_tolerance when |e| e.skip): f64 [1e-6..=0.999_999],
-        "`skip`: how far three windows may differ that count as alike, as a share of their mean"
-        .default("0.05");
+        "how far three windows may differ that count as alike, as a share of their mean"
+        .default("0.05").only("`skip = true`");
 }}
 
-/// [`Engine::skip_tolerance`]. Ours: what it leaves of completion times is measured in docs/skip.md.
+/// [`Engine::skip_tolerance`]. Ours: what it does to completion times is measured in docs/skip.md.
 const TOLERANCE: f64 = 0.05;
 
 const PACKETS: Engine = Engine { level: Level::Packet, skip: false, skip_tolerance: TOLERANCE };

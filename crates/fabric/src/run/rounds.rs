@@ -11,7 +11,6 @@ use units::{Dur, Time};
 
 use super::Run;
 use super::skip::Skipper;
-use crate::event_loop::EventLoop;
 use crate::steady::{Ratio, Tolerance, Totals};
 
 /// So many rounds in a row must take as long as each other.
@@ -118,7 +117,7 @@ impl<const WATCHED: bool> Run<'_, WATCHED> {
         let mut marks = std::mem::take(&mut skipper.rounds.marks);
         let (Some(from), Some(to)) = (marks.pop_front(), marks.pop_back()) else { return };
         let share = Ratio { part: all, of: to.at.since(from.at) };
-        let counts = self.sampler.look(self.now, self.loops.iter_mut().map(EventLoop::part_mut));
+        let counts = self.counts();
         let placed = share.of(to.placed - from.placed);
         self.loops[0].part_mut().hosts_mut().place_all_skipped(placed);
         self.count_skipped(skipper, (&from.totals, &to.totals), share, (counts, placed));

@@ -69,6 +69,8 @@ pub(super) struct Skipper {
     exact: Exact,
     /// Before this, in true time, nothing is skipped.
     hold: Time,
+    /// Up to this, in true time, it is planned what is simulated although it could be skipped.
+    planned: Time,
     /// When to look next, in simulated time, and how often.
     next: Time,
     every: Dur,
@@ -99,6 +101,7 @@ impl Skipper {
             tolerance: Tolerance { ppm: spec.tolerance_ppm, rates },
             exact: Exact { ppm: spec.exact_ppm, draw: Draw::new(config.seed, EXACT, 0) },
             hold: Time::ZERO,
+            planned: Time::ZERO,
             next: Time::ZERO,
             every: Dur::ZERO,
             events: Events::default(),
@@ -123,6 +126,19 @@ impl Skipper {
         self.every * LOOKS
     }
 
+    /// How much is skipped `now`, in true time, of `time` that could be. What is left when a part
+    /// has been simulated is skipped whole.
+    fn plan(&mut self, now: Time, time: Dur) -> Dur {
+        if now < self.planned {
+            return time.min(self.planned.since(now));
+        }
+        self.planned = now + time;
+        let (time, exact) = self.exact.divide(time, self.plans);
+        self.plans += 1;
+        self.hold = now + time + exact;
+        time
+    }
+
     /// Of `count` rounds that could be left out, how many are: those that are to be simulated come
     /// at the end, and it is not asked again.
     pub(super) fn left_out(&self, count: u64) -> u64 {
@@ -134,7 +150,7 @@ impl Skipper {
     }
 }
 
-impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
+impl<const WATCHED: bool> Run<'_, WATCHED> {
     /// The true time now.
     pub(super) fn true_now(&self) -> Time {
         self.now.saturating_add(self.skipped)
@@ -156,10 +172,13 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
 
     fn look(&mut self, skipper: &mut Skipper) {
         let events = self.happened();
-        if events != skipper.events {
+        if events != skipper.events || self.messages.open + self.messages.unbounded == 0 {
             (skipper.events, skipper.since) = (events, self.true_now());
             skipper.history.clear();
             skipper.base = None;
+            // Nothing is counted while things come and go at every look.
+            skipper.next = self.now + skipper.every;
+            return;
         }
         if skipper.history.is_empty() {
             skipper.every = self.look_every();
@@ -169,7 +188,7 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             self.add_queues(&mut skipper.queued);
         }
         skipper.next = self.now + skipper.every;
-        if skipper.looks.is_multiple_of(LOOKS) && self.messages.open + self.messages.unbounded > 0 {
+        if skipper.looks.is_multiple_of(LOOKS) {
             let mark = self.mark(skipper);
             let alike = skipper.history.push(mark, &skipper.tolerance);
             if let Some((from, to)) = alike.filter(|_| self.true_now() >= skipper.hold) {
@@ -221,14 +240,14 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
 
     /// What has been counted so far, without what was skipped.
     pub(super) fn totals(&mut self) -> Totals {
-        let (now, last) = (self.now, before(self.now));
+        let last = before(self.now);
         let hosts = self.world.topology.hosts() as usize;
         let mut totals = Totals::none(0, hosts);
         let mut scratch = Vec::new();
         for part in self.parts_mut() {
             part.network_mut().replay(last);
             scratch.clear();
-            let tiers = part.network_mut().sample(now, &mut scratch);
+            let tiers = part.network_mut().sample(last, &mut scratch);
             totals.tier_bytes.iter_mut().zip(tiers).for_each(|(all, one)| *all += one);
             for (host, bytes) in part.hosts().received() {
                 totals.received[host.index()] = bytes;
@@ -243,18 +262,22 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         totals
     }
 
+    /// What samples count so far.
+    pub(super) fn counts(&mut self) -> Counts {
+        let last = before(self.now);
+        self.sampler.look(last, self.loops.iter_mut().map(EventLoop::part_mut))
+    }
+
     /// The windows between `from` and `to` are alike: skip as much time as can be.
     fn try_skip(&mut self, skipper: &mut Skipper, from: &Mark, to: &Mark) {
         let span = to.at.since(from.at);
         let Some(time) = self.skippable(skipper, from, to) else { return };
-        let (time, exact) = skipper.exact.divide(time, skipper.plans);
-        skipper.plans += 1;
-        skipper.hold = self.true_now() + time + exact;
+        let time = skipper.plan(self.true_now(), time);
         if time < skipper.window() {
             return;
         }
         let share = Ratio { part: time, of: span };
-        let counts = self.sampler.look(self.now, self.loops.iter_mut().map(EventLoop::part_mut));
+        let counts = self.counts();
         let moved = self.shorten(from, to, share);
         self.count_skipped(skipper, (&from.totals, &to.totals), share, (counts, moved));
         self.skipped += time;

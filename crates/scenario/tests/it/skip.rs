@@ -110,13 +110,14 @@ fn rdma_and_ultra_ethernet_can_be_shortened() {
     }
 }
 
-/// Three messages share a link: all windows are those of DCTCP about its mark.
+/// Three messages share a link under DCTCP. Their shares never settle for good: who ends first is
+/// as far off as the shares of the moment are from those of the whole, the last is not.
 #[test]
 fn messages_that_share_a_link_keep_their_shares() {
     let incast = "[traffic]\nkind = \"incast\"\nreceiver = 0\nsenders = 3\nsize = \"100MB\"\n";
     let (exact, skipped) = beside(&text(STAR, HASHED, incast), 0.3);
     assert_near("last", percentile(&exact, 1.0), percentile(&skipped, 1.0), 0.01);
-    assert_near("first", percentile(&exact, 0.0), percentile(&skipped, 0.0), 0.05);
+    assert_near("first", percentile(&exact, 0.0), percentile(&skipped, 0.0), 0.1);
 }
 
 #[test]
@@ -277,7 +278,7 @@ fn what_only_exact_runs_answer_is_refused() {
         assert!(said.contains(why), "{set}: {said}");
     }
     let said = refused(&star, &["engine.skip_tolerance=0.1"], Options::default());
-    assert!(said.contains("skip_tolerance"), "without effect: {said}");
+    assert!(said.contains("`skip_tolerance` has no effect here"), "{said}");
     let homa = (crate::life::HOMA, crate::life::PRIORITIES, "spray");
     let said = refused(&text(STAR, homa, PERMUTATION), &[SKIP], Options::default());
     assert!(said.contains("cannot shorten the messages of `homa`"), "{said}");
