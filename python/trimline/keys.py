@@ -1585,8 +1585,8 @@ class Engine(TypedDict, total=False):
     """Skip time in which everything repeats: a run of its own, with errors of its own:
     docs/skip.md."""
     skip_tolerance: Union[float, int]
-    """`skip = true`: how far three windows may differ that count as alike, as a share of their mean
-    (0.000001 to 0.999999)."""
+    """How far three windows may differ that count as alike, as a share of their mean (0.000001
+    to 0.999999)."""
 
 
 class Fault(TypedDict, total=False):
