@@ -241,14 +241,15 @@ mod tests {
 
     #[test]
     fn what_grows_or_stands_still_is_not() {
-        assert_eq!(settles((0..200).map(|n| 1000 + 100 * n)), None);
+        assert_eq!(settles((0..60).map(|n| (1e6 * 1.1_f64.powi(n)) as u64)), None);
         assert_eq!(settles((0..200).map(|_| 0)), None);
     }
 
-    /// A sawtooth of six windows is alike at lengths that hold several teeth.
+    /// A sawtooth of six windows is alike at lengths that hold several teeth: three windows of
+    /// sixteen move 14 800, 15 200 and 15 600, those of thirty-two 30 000, 30 400 and 30 800.
     #[test]
     fn teeth_are_alike_in_longer_windows() {
         let (found, long) = settles((0..2000).map(|n| 700 + 100 * (n % 6))).unwrap();
-        assert_eq!((found, long), (48, 48), "three windows of sixteen");
+        assert_eq!((found, long), (96, 96), "three windows of thirty-two");
     }
 }

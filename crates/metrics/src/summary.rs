@@ -557,7 +557,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 6, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 11");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 12");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }

@@ -279,7 +279,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     one("skipped.share", "skipped time", Share, IfNotZero,
         "of the simulated time, what was skipped because everything repeated ([skip.md](skip.md)); \
          all else counts it; 0 unless `engine.skip` is set"),
-    filed("skipped.time_us", "skipped time", Us, "the same"),
+    filed("skipped.time_us", "time skipped", Us, "the same"),
     filed("skipped.count", "skips", Plain, "in so many pieces"),
     one("skipped.verify.share", "verified share", Share, IfThere,
         "the share of what is skipped that another run simulated (`--verify`), to see what \
