@@ -399,7 +399,8 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         let event = event.map(|event| {
             self.next_stuck().fold(event, |first, at| first.min(step(at.0.div_ceil(grid.0))))
         });
-        let is_watched = self.messages.open + self.messages.unbounded > 0;
+        // Where no packet is about, nothing repeats.
+        let is_watched = self.messages.open + self.messages.unbounded > 0 && !self.is_silent();
         let skipper = self.skipper.as_ref().filter(|_| is_watched);
         let look = skipper.map_or(Time::NEVER, Skipper::next_at);
         let event = event.map(|event| event.min(step(look.0.div_ceil(grid.0))));
@@ -414,10 +415,15 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         }
     }
 
+    /// Whether no packet is about.
+    fn is_silent(&self) -> bool {
+        self.parts().all(Partition::is_silent)
+    }
+
     /// When the next event comes; while packets are about, perhaps a time before that. All hosts
     /// are asked only if none are.
     fn next_event(&self) -> Time {
-        let silent = self.parts().all(Partition::is_silent);
+        let silent = self.is_silent();
         let next = self.parts().map(|part| match silent {
             true => part.next_if_silent(),
             false => part.next_at(),

@@ -169,6 +169,8 @@ fn what_a_testbed_cannot_do_is_refused_where_it_stands() {
         let dir = files(from, to);
         refused(dir.path(), &["testbed", "up", "y.toml"])
     };
+    let skipping = refused_with("[traffic]", "[engine]\nskip = true\n[traffic]");
+    assert!(skipping.contains("real hosts send every packet"), "{skipping}");
     let endless = refused_with("size = \"100KB\"", "size = \"unbounded\"\n[measure]\nto = \"1ms\"");
     assert!(endless.contains("size = \"unbounded\"") && endless.contains("in memory"), "{endless}");
     let many = refused_with("hosts = 8", "hosts = 65");

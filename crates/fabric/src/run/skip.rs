@@ -172,7 +172,11 @@ impl<const WATCHED: bool> Run<'_, WATCHED> {
 
     fn look(&mut self, skipper: &mut Skipper) {
         let events = self.happened();
-        if events != skipper.events || self.messages.open + self.messages.unbounded == 0 {
+        let is_idle = self.messages.open + self.messages.unbounded == 0;
+        // A look was left out: no packet was about.
+        let is_late =
+            !skipper.history.is_empty() && self.now.since(skipper.next) >= self.world.config.grid;
+        if events != skipper.events || is_idle || is_late {
             (skipper.events, skipper.since) = (events, self.true_now());
             skipper.history.clear();
             skipper.base = None;

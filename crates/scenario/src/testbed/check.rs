@@ -47,6 +47,10 @@ pub(super) fn scenario(scenario: &Scenario) -> Checked<()> {
     for node in switches(scenario) {
         switch(scenario, node)?;
     }
+    if scenario.sharing.is_some() || scenario.config.skip.is_some() {
+        let error = Diagnostic::new("real hosts send every packet: [engine] asks for fewer");
+        return Err(error.hint("`--set engine.level=packet --set engine.skip=false`"));
+    }
     if scenario.measure.alone {
         let error = places.measure.error("a testbed runs once", "only in the simulator");
         return Err(error.hint("leave `alone` out of [measure]"));

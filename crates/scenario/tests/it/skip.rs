@@ -287,3 +287,37 @@ fn what_only_exact_runs_answer_is_refused() {
     let said = refused(&star, &[SKIP], options);
     assert!(said.contains("the life of a message"), "{said}");
 }
+
+/// Drawn scenarios of the swarm: whole messages, the same twice and with any number of threads.
+#[test]
+fn drawn_scenarios_deliver_whole_messages_and_repeat() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = [SKIP.to_owned()];
+    let (mut runs, mut skips) = (0, 0);
+    for seed in 1..=40 {
+        let (_, text) = crate::swarm::draw(seed, dir.path());
+        let Ok(read) = Scenario::parse("drawn.toml", &text, dir.path(), &set) else { continue };
+        let run = |threads| {
+            let options = Options { threads: Some(threads), ..Options::default() };
+            simulate(&read, &options, &mut |_| ())
+        };
+        let ran = match run(1) {
+            Ok(ran) => ran,
+            Err(error) => {
+                assert_eq!(error.exit_code(), 2, "seed {seed}: {}", error.render(false));
+                continue;
+            }
+        };
+        for flow in ran.flows.iter().filter(|flow| flow.finish.is_some()) {
+            assert_eq!(Some(flow.placed), flow.size, "seed {seed}: {flow:?}");
+        }
+        (runs, skips) = (runs + 1, skips + ran.outcome.skipped.count);
+        for threads in [2, 8] {
+            let other = run(threads).unwrap();
+            assert_eq!(other.outcome.digest, ran.outcome.digest, "seed {seed}");
+            assert_eq!(other.outcome.skipped, ran.outcome.skipped, "seed {seed}");
+        }
+    }
+    println!("{runs} runs, {skips} skips");
+    assert!(runs >= 5, "{runs} runs, {skips} skips");
+}

@@ -532,8 +532,8 @@ impl Flow {
         }
     }
 
-    /// The round trip of packet `seq`, if it is certain which copy was answered. EQDS takes it to be
-    /// the last.
+    /// The round trip of packet `seq`, if it is certain which copy was answered. EQDS takes it to
+    /// be the last.
     fn sample(&mut self, cx: &Cx<'_>, seq: u64, repeated: bool) -> Option<Dur> {
         let own_count = self.own_count;
         let record = self.record(seq).filter(|record| record.fate == Fate::InFlight)?;

@@ -229,7 +229,7 @@ fn shortened(path: &Path) -> Option<Scenario> {
     let mut edits = vec!["measure={to=\"2ms\", limit=\"4ms\"}".to_owned()];
     // Distances between PULLs are those that their host gives them.
     edits.extend(crate::EXACT.map(str::to_owned));
-    edits.push("engine.level=packet".to_owned());
+    edits.extend(["engine.level=packet", "engine.skip=false"].map(str::to_owned));
     // Of the shapes that may be large, sixteen hosts; the others are small.
     match text.get("topology")?.get("kind")?.as_str()? {
         "fat-tree" => edits.push("topology.k=4".to_owned()),

@@ -39,7 +39,8 @@ fn a_lone_message_takes_hardly_longer_than_the_link() {
     assert!(others.iter().filter(|data| data.ack_request).count() > others.len() * 9 / 10);
 }
 
-/// Marks keep the window at a packet. A receiver's count, rounded up to 256 B, would let a second go.
+/// Marks keep the window at a packet. A receiver's count, rounded up to 256 B, would let a second
+/// go.
 #[test]
 fn a_window_of_one_packet_lets_one_go_in_a_round_trip() {
     let max_window = Some(Bytes(4150));
