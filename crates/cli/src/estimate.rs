@@ -9,7 +9,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::OutputDir;
 use scenario::{Calibrated, Diagnostic, Error, Options, Scenario, unwritable};
 use serde::{Deserialize, Serialize};
-use study::{Plan, PlannedPoint, Sweep};
+use study::{PlannedPoint, Sweep};
 
 use crate::progress::{self, Bar};
 use crate::table::{number, printable, right};
@@ -128,6 +128,10 @@ fn of_runs(
     let scenario = Scenario::load_telling(&asked.file, &asked.edits, &|file, share| {
         bar.read(file, share);
     })?;
+    if scenario.skips() {
+        let error = "a part of a run does not say how much of the rest is skipped";
+        return Err(Diagnostic::new(error).hint("`--set engine.skip=false`").into());
+    }
     let reading_s = began.elapsed().as_secs_f64();
     let options = Options { threads: threads(args).parse().ok(), ..Options::default() };
     let dir = std::env::temp_dir().join(format!("trimline-estimate-{}", std::process::id()));

@@ -57,7 +57,7 @@ type Ended = Result<(), Error>;
 
 /// Print a line on stdout. A reader that has seen enough (`| head`) is no error.
 fn say(line: impl Display) -> Ended {
-    match writeln!(std::io::stdout(), "{line}") {
+    match writeln!(io::stdout(), "{line}") {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             let error = Diagnostic::new(format!("cannot write to standard output: {e}"));
             Err(error.hint("what was asked for is done; only its summary is lost").into())
@@ -93,7 +93,7 @@ fn say_written(json: bool, path: &Path, line: impl Display) -> Ended {
 
 /// Print on stderr. Whoever reads it may have gone (`2>&1 | head`): that stops no run.
 fn tell(what: impl Display) {
-    drop(write!(std::io::stderr(), "{what}"));
+    drop(write!(io::stderr(), "{what}"));
 }
 
 /// That results could not be printed is no failure of a command that has written them to `dir`,
@@ -105,15 +105,14 @@ fn said(printed: Ended, dir: &Path, asked: bool) -> Ended {
         warn(&complete);
         return Err(error);
     }
-    tell(error.render(std::io::stderr().is_terminal()));
+    tell(error.render(io::stderr().is_terminal()));
     warn(&complete);
     Ok(())
 }
 
 /// Print a warning on stderr.
 fn warn(warning: &str) {
-    let (on, off) =
-        if std::io::stderr().is_terminal() { ("\u{1b}[33m", "\u{1b}[0m") } else { ("", "") };
+    let (on, off) = if io::stderr().is_terminal() { ("\u{1b}[33m", "\u{1b}[0m") } else { ("", "") };
     tell(format_args!("{on}warning:{off} {}\n", table::printable(warning)));
 }
 
@@ -242,7 +241,7 @@ pub fn main(program: Vec<OsString>, args: impl Iterator<Item = OsString>) -> u8 
     match ended {
         Ok(()) => 0,
         Err(error) => {
-            tell(error.render(std::io::stderr().is_terminal()));
+            tell(error.render(io::stderr().is_terminal()));
             error.exit_code()
         }
     }

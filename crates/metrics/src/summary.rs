@@ -34,7 +34,7 @@ pub struct Summary {
     /// Whether the run was interrupted there, so that everything is of what was simulated until
     /// then.
     pub partial: bool,
-    /// Time that was skipped because everything repeated (`engine.skip`): all else in this file
+    /// Time that was skipped because everything repeated (`engine.skip`). docs/skip.md says what
     /// counts it.
     #[serde(default)]
     pub skipped: SkipStats,

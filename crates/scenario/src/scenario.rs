@@ -215,6 +215,12 @@ impl Scenario {
         files::fingerprint_128(canonical.to_string().as_bytes())
     }
 
+    /// Whether time in which everything repeats is skipped.
+    #[must_use]
+    pub fn skips(&self) -> bool {
+        self.config.skip.is_some()
+    }
+
     /// What a run without packets says of itself; `None` if this is one with packets.
     #[must_use]
     pub fn without_packets(&self) -> Option<&'static str> {

@@ -42,7 +42,7 @@ fn shortens(table: &Reader<'_>) -> Checked<()> {
     let word = |key: &str| table.peek::<String>(key).unwrap_or_default();
     let refuse = |key: &'static str, what: &str| {
         let error = table.error(key, format!("`engine.skip` cannot shorten {what}"), "here");
-        let hint = "ndp, uet, tcp (not d2tcp, not with PIAS) and rdma (write) can";
+        let hint = "ndp, uet, tcp (not d2tcp, not with PIAS) and rdma (write, rule none) can";
         Err(error.hint(format!("{hint}; {EXACT}")))
     };
     match word("kind").as_str() {
@@ -56,6 +56,9 @@ fn shortens(table: &Reader<'_>) -> Checked<()> {
         "tcp" => Ok(()),
         "rdma" if word("operation") == "read" => {
             refuse("operation", "a message that its receiver asks for")
+        }
+        "rdma" if word("rule") != "none" => {
+            refuse("rule", "a message whose rate goes on changing for longer than windows are")
         }
         "rdma" => Ok(()),
         kind => refuse("kind", &format!("the messages of `{kind}`")),
@@ -108,6 +111,10 @@ pub(crate) fn check_verify(scenario: &Scenario, options: &Options) -> Checked<()
         Some(_) if scenario.config.skip.is_none() => {
             let message = "`--verify` measures what skipping changes, and nothing is skipped";
             Err(Diagnostic::new(message).hint("`--skip`, or `engine.skip = true`"))
+        }
+        Some(share) if ppm(share) == 0 => {
+            let message = format!("`--verify {share}` simulates nothing of what is skipped");
+            Err(Diagnostic::new(message).hint("`--verify 1` simulates all of it"))
         }
         _ => Ok(()),
     }

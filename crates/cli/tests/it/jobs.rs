@@ -429,7 +429,7 @@ fn on_a_full_disk_a_first_scenario_leaves_no_empty_file() {
         return;
     };
     let dir = disk.0.path();
-    std::fs::write(dir.join("filler"), vec![0; 1 << 20]).unwrap_err();
+    fs::write(dir.join("filler"), vec![0; 1 << 20]).unwrap_err();
     let output = trimline(dir, &["init", "first.toml"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(text(&output.stderr).contains("cannot write first.toml"), "{output:?}");

@@ -33,6 +33,8 @@ pub(super) struct Seen {
     tags: Vec<u16>,
     /// How many were complete at the latest mark.
     done: u32,
+    /// How many faults there had been.
+    faults: usize,
     marks: VecDeque<Mark>,
 }
 
@@ -76,6 +78,13 @@ impl<const WATCHED: bool> Run<'_, WATCHED> {
     /// could be.
     pub(super) fn skip_rounds(&mut self, skipper: &mut Skipper) -> bool {
         let Some(rounds) = self.rounds() else { return false };
+        let faults = self.happened().faults;
+        if faults != skipper.rounds.faults {
+            // What it changes shows in the rounds that end after it.
+            skipper.rounds.ends.clear();
+            skipper.rounds.marks.clear();
+            skipper.rounds.faults = faults;
+        }
         if rounds.done <= skipper.rounds.done {
             return true;
         }

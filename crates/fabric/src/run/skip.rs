@@ -36,9 +36,9 @@ const EXACT: Purpose = Purpose::new("skip: what is simulated");
 
 /// How often things have come or gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Events {
+pub(super) struct Events {
     messages: [u64; 3],
-    faults: usize,
+    pub(super) faults: usize,
 }
 
 /// What is simulated although it could be skipped.
@@ -80,6 +80,8 @@ pub(super) struct Skipper {
     looks: u64,
     /// By link, the sum of what its queue held at all looks.
     queued: Vec<u64>,
+    /// How many packets had been lost when no message was open.
+    lost: u64,
     history: History,
     /// The first mark since which things have repeated, over the skips since then: simulated time
     /// has no gaps, and the longer rates are measured the less it matters that packets are whole.
@@ -108,6 +110,7 @@ impl Skipper {
             since: Time::ZERO,
             looks: 0,
             queued: vec![0; links],
+            lost: 0,
             history: History::default(),
             base: None,
             extra: Totals::none(links, hosts),
@@ -180,7 +183,10 @@ impl<const WATCHED: bool> Run<'_, WATCHED> {
             (skipper.events, skipper.since) = (events, self.true_now());
             skipper.history.clear();
             skipper.base = None;
-            // Nothing is counted while things come and go at every look.
+            if is_idle {
+                skipper.lost = self.lost();
+            }
+            // Nothing else is counted while things come and go at every look.
             skipper.next = self.now + skipper.every;
             return;
         }
@@ -195,7 +201,8 @@ impl<const WATCHED: bool> Run<'_, WATCHED> {
         if skipper.looks.is_multiple_of(LOOKS) {
             let mark = self.mark(skipper);
             let alike = skipper.history.push(mark, &skipper.tolerance);
-            if let Some((from, to)) = alike.filter(|_| self.true_now() >= skipper.hold) {
+            let may = self.true_now() >= skipper.hold;
+            if let Some((from, to)) = alike.filter(|_| may && self.lost() == skipper.lost) {
                 let base =
                     skipper.base.take().filter(|base| skipper.tolerance.go_on(base, &from, &to));
                 let base = skipper.base.insert(base.unwrap_or(from)).clone();
@@ -204,10 +211,17 @@ impl<const WATCHED: bool> Run<'_, WATCHED> {
         }
     }
 
-    fn happened(&self) -> Events {
+    pub(super) fn happened(&self) -> Events {
         let messages = [self.messages.submitted, self.messages.delivered, self.messages.failed];
         let faults = self.networks().next().map_or(0, Network::faults_done);
         Events { messages, faults }
+    }
+
+    /// Packets that were lost so far. While a sender waits for its timer to tell, all else may
+    /// repeat: a skip would put the timer off.
+    fn lost(&self) -> u64 {
+        let faulted: u64 = self.networks().map(Network::faulted).sum();
+        faulted + self.links().iter().map(|link| link.dropped).sum::<u64>()
     }
 
     /// How often to look: a whole number of grid steps, so that a window is some of the longest

@@ -278,7 +278,7 @@ pub(super) const ENTRIES: &[Entry] = &[
          simulated until that"),
     one("skipped.share", "skipped time", Share, IfNotZero,
         "of the simulated time, what was skipped because everything repeated ([skip.md](skip.md)); \
-         all else counts it; 0 unless `engine.skip` is set"),
+         what else counts it stands there; 0 unless `engine.skip` is set"),
     filed("skipped.time_us", "time skipped", Us, "the same"),
     filed("skipped.count", "skips", Plain, "in so many pieces"),
     one("skipped.verify.share", "verified share", Share, IfThere,

@@ -225,6 +225,48 @@ fn steps_of_a_job_are_left_out() {
     assert_eq!((two.steps, two.summary.digest), (skipped.steps, skipped.summary.digest));
 }
 
+/// A link becomes slow for good just before the last of three equal steps ends: that step hardly
+/// shows it, all others do.
+#[test]
+fn a_fault_late_in_a_step_counts_in_those_after_it() {
+    let ring = "[traffic]\nkind = \"job\"\nname = \"ring\"\ncollective = \"all-reduce\"\n\
+                size = \"2MiB\"\nsteps = 30\nranks_per_host = 1\nplacement = \"packed\"\n\
+                algorithm = \"ring\"\nconnections = \"persistent\"\n";
+    let ends = |rest: &str, set: &[&str]| {
+        let read = read(&text(LEAF_SPINE, SPRAYED, rest), set);
+        let results = evaluate(&read, &Options::default(), &mut |_| ()).unwrap();
+        let of_step = |step| {
+            let rows = results.steps.iter().filter(|row| row.step == step);
+            rows.map(|row| row.end).max().unwrap().since(Time::ZERO).as_us_f64()
+        };
+        ([3, 29].map(of_step), results.steps.iter().filter(|row| row.skipped).count())
+    };
+    let ([fourth, _], _) = ends(ring, &[]);
+    let slow = format!(
+        "{ring}[[fault]]\nlink = \"host 0 -> tor 0\"\nat = \"{:.3}us\"\naction = \"rate\"\n\
+         rate = \"25Gbps\"\n",
+        fourth - 2.0
+    );
+    let set = ["routing.reroute_after=10us", SKIP];
+    let (([_, exact], _), ([_, skipped], left_out)) = (ends(&slow, &set[..1]), ends(&slow, &set));
+    assert!(left_out >= 10 * 16, "{left_out}");
+    assert_near("the last step", exact, skipped, 0.02);
+}
+
+/// A loss that only a timer tells: as long as its message is open nothing is skipped, which would
+/// put the timer off.
+#[test]
+fn after_a_loss_nothing_is_skipped() {
+    let cubic = "kind = \"tcp\"\nrule = \"cubic\"\nrecovery = \"sack\"\necn = false\n\
+                 preset = \"linux-datacenter\"\nmss = \"8960B\"";
+    let four = "[traffic]\nkind = \"incast\"\nreceiver = 0\nsenders = 4\nsize = \"40MB\"\n";
+    let text = text(STAR, (cubic, DROP_TAIL, "ecmp"), four);
+    let [exact, skipped] = [&[] as &[&str], &[SKIP]].map(|set| ran(&text, set, 1));
+    assert!(exact.outcome.counters.dropped > 0);
+    assert_eq!(skipped.outcome.skipped.count, 0);
+    assert_eq!(exact.outcome.digest, skipped.outcome.digest);
+}
+
 /// Beside other traffic no step is left out.
 #[test]
 fn steps_beside_other_traffic_are_played() {
@@ -277,6 +319,13 @@ fn what_only_exact_runs_answer_is_refused() {
         let said = refused(&star, &[SKIP, set], Options::default());
         assert!(said.contains(why), "{set}: {said}");
     }
+    let dcqcn = RDMA.replace("none", "dcqcn").replace("roce", "paper");
+    let dcqcn = text(STAR, (&dcqcn, DROP_TAIL, "ecmp"), PERMUTATION);
+    let said = refused(&dcqcn, &[SKIP], Options::default());
+    assert!(said.contains("cannot shorten a message whose rate goes on changing"), "{said}");
+    let verify = Options { verify: Some(0.0), ..Options::default() };
+    let why = evaluate(&read(&star, &[SKIP]), &verify, &mut |_| ()).err().unwrap();
+    assert!(why.render(false).contains("`--verify 0` simulates nothing"));
     let said = refused(&star, &["engine.skip_tolerance=0.1"], Options::default());
     assert!(said.contains("`skip_tolerance` has no effect here"), "{said}");
     let homa = (crate::life::HOMA, crate::life::PRIORITIES, "spray");
