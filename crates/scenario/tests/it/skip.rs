@@ -323,9 +323,15 @@ fn what_only_exact_runs_answer_is_refused() {
     let dcqcn = text(STAR, (&dcqcn, DROP_TAIL, "ecmp"), PERMUTATION);
     let said = refused(&dcqcn, &[SKIP], Options::default());
     assert!(said.contains("cannot shorten a message whose rate goes on changing"), "{said}");
-    let verify = Options { verify: Some(0.0), ..Options::default() };
-    let why = evaluate(&read(&star, &[SKIP]), &verify, &mut |_| ()).err().unwrap();
-    assert!(why.render(false).contains("`--verify 0` simulates nothing"));
+    let dir = tempfile::tempdir().unwrap();
+    let out = metrics::OutputDir::create(&dir.path().join("out")).unwrap();
+    for (set, share, why) in
+        [(&[SKIP] as &[_], 0.0, "`--verify 0` simulates nothing"), (&[], 0.5, "nothing is skipped")]
+    {
+        let verify = Options { verify: Some(share), ..Options::default() };
+        let error = trimline_scenario::run(&read(&star, set), &verify, &out, &mut |_| ());
+        assert!(error.err().unwrap().render(false).contains(why), "{why}");
+    }
     let said = refused(&star, &["engine.skip_tolerance=0.1"], Options::default());
     assert!(said.contains("`skip_tolerance` has no effect here"), "{said}");
     let homa = (crate::life::HOMA, crate::life::PRIORITIES, "spray");
