@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use endpoint::{Framing, Observer};
-use fabric::{LifeDetail, Outcome, Progress, SkipSpec, Topology, Violated};
+use fabric::{Outcome, Progress, SkipSpec, Topology, Violated};
 use flow::{Config, Law, Rule, Sim};
 
 use crate::diagnostic::{Checked, Diagnostic};
@@ -172,12 +172,8 @@ fn on_wire(framing: Framing, payload: u64) -> u64 {
 
 /// That everything asked of the command line can be answered at flow level.
 pub(crate) fn check(options: &Options) -> Checked<()> {
-    let asked = [
-        (options.life != LifeDetail::None, "the life of a message"),
-        (options.trace.any(), "a trace"),
-    ];
-    match asked.into_iter().find(|(is_asked, _)| *is_asked) {
-        Some((_, what)) => {
+    match options.of_packets() {
+        Some(what) => {
             let error = Diagnostic::new(format!("{what} is of packets, and this is flow level"));
             Err(error.hint("`--set engine.level=packet`"))
         }

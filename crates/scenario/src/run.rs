@@ -94,6 +94,14 @@ pub struct Simulated {
 }
 
 impl Options {
+    /// What is asked for of each packet, if something is.
+    pub(crate) fn of_packets(&self) -> Option<&'static str> {
+        match self.life {
+            LifeDetail::None => self.trace.any().then_some("a trace"),
+            _ => Some("the life of a message"),
+        }
+    }
+
     fn is_stopped(&self) -> bool {
         is_set(self.stop.as_deref())
     }

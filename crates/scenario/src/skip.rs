@@ -1,7 +1,7 @@
 //! `engine.skip`: what a run that skips time has no answer to. Such a run is refused, with the line
 //! and what does answer.
 
-use fabric::{LifeDetail, SkipSpec};
+use fabric::SkipSpec;
 use metrics::{FctError, FctUs, Summary, Verified};
 
 use crate::diagnostic::{Checked, Diagnostic};
@@ -67,12 +67,8 @@ fn shortens(table: &Reader<'_>) -> Checked<()> {
 
 /// That everything asked of the command line can be answered.
 pub(crate) fn check(options: &Options) -> Checked<()> {
-    let asked = [
-        (options.life != LifeDetail::None, "the life of a message"),
-        (options.trace.any(), "a trace"),
-    ];
-    match asked.into_iter().find(|(is_asked, _)| *is_asked) {
-        Some((_, what)) => {
+    match options.of_packets() {
+        Some(what) => {
             let message = format!("{what} is of each packet, and `engine.skip` leaves some out");
             Err(Diagnostic::new(message).hint("`--set engine.skip=false`"))
         }

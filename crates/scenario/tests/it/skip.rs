@@ -324,7 +324,7 @@ fn what_only_exact_runs_answer_is_refused() {
     let said = refused(&dcqcn, &[SKIP], Options::default());
     assert!(said.contains("cannot shorten a message whose rate goes on changing"), "{said}");
     let dir = tempfile::tempdir().unwrap();
-    let out = metrics::OutputDir::create(&dir.path().join("out")).unwrap();
+    let out = metrics::OutputDir::create(dir.path().join("out")).unwrap();
     for (set, share, why) in
         [(&[SKIP] as &[_], 0.0, "`--verify 0` simulates nothing"), (&[], 0.5, "nothing is skipped")]
     {
