@@ -110,12 +110,8 @@ fn asked(args: &args::Estimate, progress: args::Progress) -> Result<Vec<Asked>, 
 }
 
 /// Threads of each run, as `--threads` has them: jobs of a sweep have one.
-fn threads(args: &args::Estimate) -> String {
-    match args.threads.number() {
-        _ if args.sweep => "1".to_owned(),
-        Some(number) => number.to_string(),
-        None => "auto".to_owned(),
-    }
+fn threads(args: &args::Estimate) -> Option<u32> {
+    if args.sweep { Some(1) } else { args.threads.number() }
 }
 
 fn of_runs(
@@ -133,7 +129,7 @@ fn of_runs(
         return Err(Diagnostic::new(error).hint("`--set engine.skip=false`").into());
     }
     let reading_s = began.elapsed().as_secs_f64();
-    let options = Options { threads: threads(args).parse().ok(), ..Options::default() };
+    let options = Options { threads: threads(args), ..Options::default() };
     let dir = std::env::temp_dir().join(format!("trimline-estimate-{}", std::process::id()));
     let out = OutputDir::create(&dir).map_err(|e| unwritable(&e))?;
     bar.running(&scenario);
@@ -180,8 +176,9 @@ impl Estimated {
 /// The same in a process of its own, which says what is wrong.
 fn in_a_child(asked: &Asked, args: &args::Estimate) -> Result<Estimated, Error> {
     let (file, program) = (&asked.file, own_program());
+    let threads = threads(args).map_or("auto".to_owned(), |n| n.to_string());
     let mut child = Command::new(&program[0]);
-    child.args(&program[1..]).args(["estimate", "--json", "--threads", &threads(args)]);
+    child.args(&program[1..]).args(["estimate", "--json", "--threads", &threads]);
     child.arg("--for").arg(args.time.to_string());
     child.args(asked.edits.iter().map(|edit| format!("--set={edit}"))).arg("--").arg(file);
     let failed = |what: String| Error::Run {

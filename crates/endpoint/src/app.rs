@@ -65,6 +65,17 @@ pub struct Rounds {
     pub left: u32,
 }
 
+impl Rounds {
+    /// Of no application: it bounds nothing.
+    pub const UNBOUNDED: Self = Self { done: u32::MAX, left: u32::MAX };
+
+    /// What holds for both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { done: self.done.min(other.done), left: self.left.min(other.left) }
+    }
+}
+
 /// What an application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppEvent {

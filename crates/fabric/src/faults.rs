@@ -10,6 +10,7 @@ use std::sync::Arc;
 use units::{Dur, Rate, Time};
 
 use crate::config::{Fault, FaultAction};
+use crate::hosts::simulated;
 use crate::topology::{Link, Topology};
 
 /// One step of the fault script.
@@ -70,7 +71,7 @@ impl Script {
     /// When the next step is due.
     #[must_use]
     pub fn next_at(&self) -> Option<Time> {
-        self.steps.get(self.next).map(|step| Time(step.at.0.saturating_sub(self.sooner.0)))
+        self.steps.get(self.next).map(|step| simulated(step.at, self.sooner))
     }
 
     /// Steps so far.

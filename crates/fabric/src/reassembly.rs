@@ -6,6 +6,8 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use units::{Dur, MsgKey, Time};
 
+use crate::hosts::simulated;
+
 /// Bytes of one message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Placed {
@@ -127,12 +129,8 @@ impl Reassembly {
 
     /// `time` has been skipped: the measurement window is nearer.
     pub(crate) fn pass(&mut self, time: Dur) {
-        let (from, to) = &mut self.window;
-        for edge in [from, to] {
-            if *edge != Time::NEVER {
-                *edge = Time(edge.0.saturating_sub(time.0));
-            }
-        }
+        let (from, to) = self.window;
+        self.window = (simulated(from, time), simulated(to, time));
     }
 
     /// A message of which something is here, the lowest key if there are several.

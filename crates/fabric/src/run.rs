@@ -33,6 +33,7 @@ use crate::per_message_stats::PerMessageStats;
 use crate::pfc::deadlock::{self, Circle};
 use crate::route::Forwarding;
 use crate::sample::Sampler;
+use crate::steady::Totals;
 use crate::topology::Topology;
 use crate::world::World;
 use skip::Skipper;
@@ -605,21 +606,11 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
             failed: self.messages.failed,
             ..Counters::default()
         };
-        for part in self.parts() {
-            let (sent, _, data) = part.hosts().traffic();
-            sum.data_sent += data;
-            sum.control_sent += sent.packets - data;
-            sum.faulted += part.network().faulted();
-            for (all, one) in sum.stats.iter_mut().zip(part.hosts().stats()) {
-                *all += one;
-            }
-        }
-        if let Some(Skipper { extra, .. }) = &self.skipper {
-            sum.data_sent += extra.data_sent;
-            sum.control_sent += extra.sent.packets.saturating_sub(extra.data_sent);
-            sum.faulted += extra.faulted;
-            sum.stats.iter_mut().zip(extra.stats).for_each(|(all, one)| *all += one);
-        }
+        let skipped = self.skipper.as_ref().map(|skipper| skipper.extra.clone());
+        let mut all = skipped.unwrap_or_else(|| Totals::none(0, 0));
+        self.parts().for_each(|part| all.add(part));
+        (sum.data_sent, sum.control_sent) = (all.data_sent, all.sent.packets - all.data_sent);
+        (sum.faulted, sum.stats) = (all.faulted, all.stats);
         for link in links {
             sum.trimmed += link.trimmed;
             sum.bounced += link.bounced;

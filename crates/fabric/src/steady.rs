@@ -11,6 +11,7 @@ use endpoint::Stat;
 use units::{Dur, Rate, Time};
 
 use crate::outcome::{Amount, LinkStats};
+use crate::partition::Partition;
 use crate::topology::HEIGHTS;
 
 /// So many windows in a row must be alike.
@@ -59,6 +60,15 @@ impl Totals {
             stats: [0; Stat::COUNT],
             tier_bytes: [0; HEIGHTS],
         }
+    }
+
+    /// Add what a partition has sent, lost to faults, and counted of its transports.
+    pub(crate) fn add<const WATCHED: bool>(&mut self, part: &Partition<'_, WATCHED>) {
+        let (sent, _, data) = part.hosts().traffic();
+        self.sent.join(sent);
+        self.data_sent += data;
+        self.faulted += part.network().faulted();
+        self.stats.iter_mut().zip(part.hosts().stats()).for_each(|(all, one)| *all += one);
     }
 
     /// Add what was counted from `from` to `to`, scaled by `share`.

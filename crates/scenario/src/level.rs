@@ -110,12 +110,8 @@ fn answers(asked: &Asked<'_, '_>) -> Checked<()> {
         Err(error.hint("`engine.level = \"packet\"`"))
     };
     let (table, measure) = asked.measure;
-    for (is_asked, key) in
-        [(measure.life, "life"), (measure.packet_latency, "packet_latency"), (measure.rtt, "rtt")]
-    {
-        if is_asked {
-            return refuse(table, key, "what is measured here");
-        }
+    if let Some(key) = measure.of_packets() {
+        return refuse(table, key, "what is measured here");
     }
     for fault in asked.fault {
         let action: String = fault.peek("action").unwrap_or_default();

@@ -158,6 +158,13 @@ const SAMPLES_MIN: u64 = 50;
 const FINEST: Dur = Dur::from_us(1);
 
 impl Measure {
+    /// The first key that asks for something of each packet, if one does.
+    pub(crate) fn of_packets(&self) -> Option<&'static str> {
+        let keys =
+            [(self.life, "life"), (self.packet_latency, "packet_latency"), (self.rtt, "rtt")];
+        keys.into_iter().find_map(|(is_asked, key)| is_asked.then_some(key))
+    }
+
     /// How often queues and rates are sampled: some hundred times a window (fewer where there are
     /// very many `links`), not below 1 us. With no window, every 50 us.
     #[must_use]

@@ -28,9 +28,7 @@ const EXACT: &str = "an exact run has it: `engine.skip = false`";
 /// That everything asked of the run can be answered although packets are left out.
 pub(crate) fn answers(asked: &Asked<'_, '_>) -> Checked<()> {
     let (table, measure) = asked.measure;
-    let of_packets =
-        [(measure.life, "life"), (measure.packet_latency, "packet_latency"), (measure.rtt, "rtt")];
-    if let Some((_, key)) = of_packets.into_iter().find(|(is_asked, _)| *is_asked) {
+    if let Some(key) = measure.of_packets() {
         let message = "what is measured here is of each packet, and `engine.skip` leaves some out";
         return Err(table.error(key, message, "here").hint(EXACT));
     }

@@ -75,13 +75,10 @@ impl<const WATCHED: bool> Hosts<WATCHED> {
 
     /// How far the work of all its hosts has come that repeats; `None` if a host does other work.
     pub(crate) fn rounds(&self) -> Option<Rounds> {
-        let none = Rounds { done: u32::MAX, left: u32::MAX };
-        self.hosts.iter().try_fold(none, |all, host| {
+        self.hosts.iter().try_fold(Rounds::UNBOUNDED, |all, host| {
             let is_idle = !host.app.more_to_come() && host.next_app() == Time::NEVER;
             match host.app.rounds() {
-                Some(of) => {
-                    Some(Rounds { done: all.done.min(of.done), left: all.left.min(of.left) })
-                }
+                Some(of) => Some(all.and(of)),
                 None => is_idle.then_some(all),
             }
         })

@@ -111,13 +111,9 @@ impl<const WATCHED: bool> Run<'_, WATCHED> {
 
     /// How far work has come that repeats, if there is nothing else.
     fn rounds(&self) -> Option<Rounds> {
-        let all = self.parts().map(|part| part.hosts().rounds());
-        let none = Rounds { done: u32::MAX, left: u32::MAX };
-        let rounds = all.into_iter().try_fold(none, |all, of| {
-            let of = of?;
-            Some(Rounds { done: all.done.min(of.done), left: all.left.min(of.left) })
-        })?;
-        (rounds.done != u32::MAX).then_some(rounds)
+        let mut all = self.parts().map(|part| part.hosts().rounds());
+        let rounds = all.try_fold(Rounds::UNBOUNDED, |all, of| Some(all.and(of?)))?;
+        (rounds != Rounds::UNBOUNDED).then_some(rounds)
     }
 
     /// Leave out `count` rounds, which take `time` each.

@@ -270,11 +270,7 @@ impl<const WATCHED: bool> Run<'_, WATCHED> {
             for (host, bytes) in part.hosts().received() {
                 totals.received[host.index()] = bytes;
             }
-            let (sent, _, data) = part.hosts().traffic();
-            totals.sent.join(sent);
-            totals.data_sent += data;
-            totals.faulted += part.network().faulted();
-            totals.stats.iter_mut().zip(part.hosts().stats()).for_each(|(all, one)| *all += one);
+            totals.add(part);
         }
         totals.links = self.links();
         totals

@@ -25,6 +25,15 @@ const LEAF_SPINE: &str = "kind = \"leaf-spine\"\nleaves = 4\nspines = 4\nhosts_p
 const PERMUTATION: &str = "[traffic]\nkind = \"permutation\"\nsize = \"100MB\"\n";
 const SKIP: &str = "engine.skip=true";
 
+/// So many all-reduces of sixteen ranks, one after the other.
+fn ring(steps: u32) -> String {
+    format!(
+        "kind = \"job\"\nname = \"ring\"\ncollective = \"all-reduce\"\nsize = \"2MiB\"\n\
+         steps = {steps}\nranks_per_host = 1\nplacement = \"packed\"\nalgorithm = \"ring\"\n\
+         connections = \"persistent\"\n"
+    )
+}
+
 /// Transport, queue and routing.
 type How<'a> = (&'a str, &'a str, &'a str);
 
@@ -199,10 +208,8 @@ fn series_have_no_gap_and_windows_count_what_is_skipped() {
 /// last ends when it should, alone and with work between collectives.
 #[test]
 fn steps_of_a_job_are_left_out() {
-    let ring = "[traffic]\nkind = \"job\"\nname = \"ring\"\ncollective = \"all-reduce\"\n\
-                size = \"2MiB\"\nsteps = 60\nranks_per_host = 1\nplacement = \"packed\"\n\
-                algorithm = \"ring\"\nconnections = \"persistent\"\n";
-    let text = text(LEAF_SPINE, SPRAYED, ring);
+    let ring = format!("[traffic]\n{}", ring(60));
+    let text = text(LEAF_SPINE, SPRAYED, &ring);
     let results = |set: &[&str], threads| {
         let options = Options { threads: Some(threads), check: true, ..Options::default() };
         evaluate(&read(&text, set), &options, &mut |_| ()).unwrap()
@@ -229,9 +236,7 @@ fn steps_of_a_job_are_left_out() {
 /// shows it, all others do.
 #[test]
 fn a_fault_late_in_a_step_counts_in_those_after_it() {
-    let ring = "[traffic]\nkind = \"job\"\nname = \"ring\"\ncollective = \"all-reduce\"\n\
-                size = \"2MiB\"\nsteps = 30\nranks_per_host = 1\nplacement = \"packed\"\n\
-                algorithm = \"ring\"\nconnections = \"persistent\"\n";
+    let ring = format!("[traffic]\n{}", ring(30));
     let ends = |rest: &str, set: &[&str]| {
         let read = read(&text(LEAF_SPINE, SPRAYED, rest), set);
         let results = evaluate(&read, &Options::default(), &mut |_| ()).unwrap();
@@ -241,7 +246,7 @@ fn a_fault_late_in_a_step_counts_in_those_after_it() {
         };
         ([3, 29].map(of_step), results.steps.iter().filter(|row| row.skipped).count())
     };
-    let ([fourth, _], _) = ends(ring, &[]);
+    let ([fourth, _], _) = ends(&ring, &[]);
     let slow = format!(
         "{ring}[[fault]]\nlink = \"host 0 -> tor 0\"\nat = \"{:.3}us\"\naction = \"rate\"\n\
          rate = \"25Gbps\"\n",
@@ -270,12 +275,10 @@ fn after_a_loss_nothing_is_skipped() {
 /// Beside other traffic no step is left out.
 #[test]
 fn steps_beside_other_traffic_are_played() {
-    let both = "[[traffic]]\nkind = \"job\"\nname = \"ring\"\ncollective = \"all-reduce\"\n\
-                size = \"2MiB\"\nsteps = 20\nranks_per_host = 1\nplacement = \"packed\"\n\
-                algorithm = \"ring\"\nconnections = \"persistent\"\n\
-                [[traffic]]\nkind = \"flow\"\nsource = 1\ndestination = 9\n\
+    let both = "[[traffic]]\nkind = \"flow\"\nsource = 1\ndestination = 9\n\
                 size = \"unbounded\"\nstart = \"0ps\"\n[measure]\nto = \"3ms\"\n";
-    let text = text(LEAF_SPINE, SPRAYED, both);
+    let both = format!("[[traffic]]\n{}{both}", ring(20));
+    let text = text(LEAF_SPINE, SPRAYED, &both);
     let results =
         |set: &[&str]| evaluate(&read(&text, set), &Options::default(), &mut |_| ()).unwrap();
     assert!(results(&[SKIP]).steps.iter().all(|row| !row.skipped));
