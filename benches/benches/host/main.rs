@@ -161,6 +161,12 @@ fn long_messages(frames: bool) {
 
 fn short_messages(frames: bool) {
     heading(SHORT_HEADING);
+    if frames {
+        place::set_mtu(1_600);
+        let size = SHORT.size as usize;
+        let rate = median((0..ROUNDS).map(|_| raw::echoed(size, SHORT.count)).collect());
+        println!("{:<26} {size:>6} {:>12} {:>12} {rate:>12.2}", "plain packets, answered", "", "");
+    }
     table(frames, 1_400, SHORT, |messages| messages / 1e6);
 }
 

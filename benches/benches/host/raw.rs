@@ -188,3 +188,35 @@ pub(crate) fn flood(payload: usize) -> f64 {
     let (bytes, _, time) = counted.recv().unwrap();
     8.0 * bytes as f64 / time.as_nanos() as f64
 }
+
+/// Million frames a second with `payload` bytes that go to the other end and come back, as data and
+/// its acknowledgement do.
+pub(crate) fn echoed(payload: usize, frames: u64) -> f64 {
+    // Fewer than any ring on the way holds, so that none is lost.
+    const AWAY: usize = 256;
+    let server = |mut socket: Socket, stop: &AtomicBool| {
+        while !stop.load(Ordering::Relaxed) {
+            for n in 0..socket.receive() {
+                let len = socket.frame(n).len();
+                push(&mut socket, len);
+            }
+            socket.flush().unwrap();
+        }
+    };
+    beside(Place::Frames, open, server, || {
+        let mut socket = open();
+        let (mut back, mut away) = (0, 0);
+        let begun = Instant::now();
+        while back < frames {
+            for _ in 0..socket.room().min(32).min(AWAY - away) {
+                push(&mut socket, HEADERS + payload);
+                away += 1;
+            }
+            socket.flush().unwrap();
+            let came = socket.receive();
+            away -= came;
+            back += came as u64;
+        }
+        back as f64 / begun.elapsed().as_secs_f64() / 1e6
+    })
+}
