@@ -158,9 +158,29 @@ def bars(axes: Axes, runs: list[Run]) -> None:
     axes.invert_yaxis()
 
 
+def steps(axes: Axes, runs: list[Run]) -> None:
+    """When each rank was in which step of a job: light and dark in turn, a line where a fault begins."""
+    lane = 0
+    places = {}
+    for label, dir in runs:
+        table = pyarrow.parquet.read_table(dir / "steps.parquet").to_pandas()
+        for odd, rows in table.groupby(table["step"] % 2):
+            left, long = rows["start_ps"] / MS, (rows["end_ps"] - rows["start_ps"]) / MS
+            colour = ["#9ecae1", "#08519c"][odd]
+            axes.barh(lane + rows["rank"], long, left=left, height=1.0, color=colour)
+        places[lane + table["rank"].max() / 2] = label
+        lane += table["rank"].max() + 3
+    written = json.loads((runs[0][1] / "manifest.json").read_text())["scenario"]
+    for fault in written.get("fault", []):
+        axes.axvline(float(fault["at"].removesuffix("ms")), color="#d7301f", lw=1)
+    axes.set_yticks(list(places), list(places.values()))
+    axes.set(xlabel="time (ms)")
+    axes.invert_yaxis()
+
+
 PLOTS: dict[str, Callable[[Axes, list[Run]], None]] = {
     plot.__name__: plot
-    for plot in [fct, jobs, slowdown, flows, shares, goodput, queue, sweep, bars]
+    for plot in [fct, jobs, slowdown, flows, shares, goodput, queue, sweep, bars, steps]
 }
 
 

@@ -120,8 +120,8 @@ fn is_set(flag: Option<&AtomicBool>) -> bool {
 pub struct Written {
     /// `summary.json`.
     pub summary: Summary,
-    /// If an invariant was violated: the error with which the process is to end. The results are
-    /// what the run had come to.
+    /// If an invariant was violated, or a job's run by itself failed: the error with which the
+    /// process is to end. The results are what the run had come to.
     pub violated: Option<Error>,
 }
 
@@ -266,9 +266,13 @@ pub fn run(
 ) -> Result<Written, Error> {
     skip::check_verify(scenario, options)?;
     let mut ran = simulate_into(scenario, options, Some(out), progress)?;
-    let violated = violated(scenario, options, ran.violation.as_ref());
+    let mut violated = violated(scenario, options, ran.violation.as_ref());
     if violated.is_none() && !ran.is_partial {
-        (ran.alone, ran.is_partial) = alone(scenario, options, progress)?;
+        match alone(scenario, options, progress) {
+            Ok(done) => (ran.alone, ran.is_partial) = done,
+            // What the jobs did together is worth having all the same.
+            Err(error) => violated = Some(error),
+        }
     }
     let mut summary = write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
     if let Some(share) = options.verify.filter(|_| violated.is_none() && !summary.partial) {

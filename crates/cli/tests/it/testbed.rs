@@ -56,6 +56,25 @@ fn unshared(flags: &str, dir: &Path, script: &str) -> Option<String> {
 }
 
 #[test]
+fn a_training_job_runs_over_real_packets() {
+    let dir = tempfile::tempdir().unwrap();
+    let ring = include_str!("../../../../scenarios/testbed/ring.toml");
+    std::fs::write(dir.path().join("ring.toml"), ring).unwrap();
+    let script = "
+        trimline testbed up ring.toml
+        trimline testbed run ring.toml --out out
+        trimline testbed down ring.toml
+    ";
+    let Some(_) = inside(dir.path(), script) else { return };
+    let summary = std::fs::read_to_string(dir.path().join("out/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    // Three steps of 2 (4 - 1) messages of each of four ranks.
+    assert_eq!(summary["traffic"]["train"]["steps"]["completed"], 3);
+    assert_eq!(summary["messages"]["completed"], 72);
+    assert!(dir.path().join("out/critical.parquet").exists());
+}
+
+#[test]
 fn a_scenario_runs_in_namespaces_and_leaves_the_simulator_s_files() {
     let dir = files("hosts = 8", "hosts = 9");
     let script = r#"

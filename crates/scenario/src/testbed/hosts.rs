@@ -177,7 +177,7 @@ struct Logged<'a> {
     app: Box<dyn App>,
     me: HostId,
     shared: &'a Shared,
-    /// Whether it was among the busy ones.
+    /// Whether it is among the busy ones.
     busy: bool,
     /// When its messages that are not over were submitted.
     open: BTreeMap<MsgId, Time>,
@@ -197,10 +197,14 @@ impl Logged<'_> {
                 self.shared.open.fetch_add(u64::from(waits), Ordering::SeqCst);
             }
         }
-        if self.busy && !self.app.more_to_come() {
-            self.busy = false;
-            self.shared.busy.fetch_sub(1, Ordering::SeqCst);
-        }
+        // A rank of a training job that waits for others has more to come once they have sent.
+        let busy = self.app.more_to_come();
+        match (self.busy, busy) {
+            (true, false) => self.shared.busy.fetch_sub(1, Ordering::SeqCst),
+            (false, true) => self.shared.busy.fetch_add(1, Ordering::SeqCst),
+            _ => 0,
+        };
+        self.busy = busy;
     }
 
     /// Whether a message that was submitted at `at` is waited for.

@@ -333,8 +333,25 @@ fn overlapping_hides_communication() {
     assert!(with < without, "{with} {without}");
 }
 
-/// Drawn jobs over three transports, with a link that fails and comes back: each rank does each
-/// collective once, and each byte that the job sends is delivered once.
+/// What fails in mid-job at `at` µs and comes back: a link, a switch, a NIC's link, optics that flap.
+fn failure(which: u64, at: u64) -> String {
+    let back = at + 200;
+    let both = |what: &str| {
+        format!("[{{at='{at}us', {what}, action='down'}}, {{at='{back}us', {what}, action='up'}}]")
+    };
+    match which {
+        0 => both("link='tor 0 -> agg 1'"),
+        1 => both("switch='agg 0'"),
+        2 => both("link='host 2 -> tor 1'"),
+        _ => format!(
+            "[{{at='{at}us', link='tor 0 -> agg 0', action='flap', period='40us', down_share=0.5, \
+             until='{back}us'}}]"
+        ),
+    }
+}
+
+/// Drawn jobs over three transports while something fails: each rank does each collective once, and
+/// each byte that the job sends is delivered once.
 #[test]
 fn drawn_jobs_with_faults_deliver_each_byte_once() {
     const WHAT: Purpose = Purpose::new("test: drawn jobs");
@@ -343,10 +360,11 @@ fn drawn_jobs_with_faults_deliver_each_byte_once() {
          rto_initial='1ms', rto_min='1ms', rto_max='1ms'}",
         "transport={kind='tcp', rule='newreno', preset='linux-datacenter', mss='1460B', \
          recovery='newreno', ecn=false, rto_initial='2ms', rto_min='1ms'}",
+        "transport={kind='uet', preset='htsim', payload='4096B'}",
     ];
     let ops = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"];
     let algorithms = ["ring", "tree", "direct", "nccl"];
-    for case in 0..12_u64 {
+    for case in 0..16_u64 {
         let draw = Draw::new(case, WHAT, 0);
         let one_of =
             |n: u64, all: &[&str]| all[draw.below(WHAT, n, all.len() as u64) as usize].to_owned();
@@ -371,20 +389,13 @@ fn drawn_jobs_with_faults_deliver_each_byte_once() {
                 up_to(11, 50),
             ),
         ];
-        let (at, link) = (up_to(12, 100), draw.below(WHAT, 13, 2));
-        for (at, action) in [(at, "down"), (at + 200, "up")] {
-            let fault = format!("{{at='{at}us', link='tor 0 -> agg {link}', action='{action}'}}");
-            sets.push(format!("fault.{}={fault}", usize::from(action == "up")));
-        }
-        if sets[0].contains("tcp") {
+        sets.push(format!("fault={}", failure(draw.below(WHAT, 13, 4), up_to(12, 100))));
+        if !sets[0].contains("ndp") {
             sets.push("queue={kind='drop-tail', capacity='60 packets'}".into());
             sets.push("routing.mode=ecmp".into());
         }
-        let text = format!(
-            "fault = [{{at = '1us', link = 'tor 0 -> agg 0', action = 'down'}}, {{at = '2us', link \
-             = 'tor 0 -> agg 0', action = 'up'}}]\n{}",
-            MODEL.replace("mode = \"permute\"", "mode = \"permute\"\nreroute_after = \"50us\"")
-        );
+        let text =
+            MODEL.replace("mode = \"permute\"", "mode = \"permute\"\nreroute_after = \"50us\"");
         let scenario = parse(&text, &sets).unwrap_or_else(|e| panic!("{e}"));
         let results =
             evaluate(&scenario, &Options { check: true, ..Options::default() }, &mut |_| ())
