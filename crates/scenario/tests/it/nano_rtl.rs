@@ -21,7 +21,7 @@ const BURSTS: Lossy = Lossy {
     capacity: "4 packets",
     connections: 8,
     size: "3KB",
-    to: "25us",
+    to: "12us",
     probability: 0.4,
 };
 

@@ -157,7 +157,7 @@ fn tor(shape: &str, host: u64) -> u64 {
 #[test]
 fn whatever_plane_fails_every_message_arrives_once_on_any_number_of_threads() {
     let (mut lost, mut retransmitted) = (0, 0);
-    for seed in 0..80 {
+    for seed in 0..30 {
         let text = draw(seed);
         let scenario = parse(&text, Path::new("."));
         let runs =
@@ -173,7 +173,7 @@ fn whatever_plane_fails_every_message_arrives_once_on_any_number_of_threads() {
         lost += counters.dropped;
         retransmitted += u64::from(counters.dropped > 0);
     }
-    assert!(retransmitted > 40, "{retransmitted} runs with losses, {lost} packets");
+    assert!(retransmitted > 15, "{retransmitted} runs with losses, {lost} packets");
 }
 
 /// What cannot be is refused where it stands.

@@ -226,7 +226,7 @@ fn shortened(path: &Path) -> Option<Scenario> {
     if text.get("transport")?.get("kind")?.as_str()? != "ndp" {
         return None;
     }
-    let mut edits = vec!["measure={to=\"2ms\", limit=\"4ms\"}".to_owned()];
+    let mut edits = vec!["measure={to=\"1ms\", limit=\"2ms\"}".to_owned()];
     // Distances between PULLs are those that their host gives them.
     edits.extend(crate::EXACT.map(str::to_owned));
     edits.extend(["engine.level=packet", "engine.skip=false"].map(str::to_owned));
