@@ -131,7 +131,7 @@ fn of_runs(
     if scenario.is_calibrated() {
         let error = "a part of a sample does not say how long what follows takes";
         return Err(Diagnostic::new(error)
-            .hint("`--set engine.level=packet`, or no `calibrate`")
+            .hint("leave `calibrate` out of [engine], with `level = \"packet\"`")
             .into());
     }
     let reading_s = began.elapsed().as_secs_f64();

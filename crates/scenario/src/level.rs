@@ -175,7 +175,10 @@ fn auto(table: &Reader<'_>, engine: &Engine, asked: &Asked<'_, '_>) -> Checked<L
         .and_then(|sharing| Ok((sharing, sample(table, share, asked)?)));
     let (sharing, sample) = match found {
         Ok(found) => found,
-        Err(why) => return Ok(Levels { why_packets: Some(why.to_string()), ..Levels::default() }),
+        Err(why) => {
+            let why_packets = Some(why.without_hint().to_string());
+            return Ok(Levels { why_packets, ..Levels::default() });
+        }
     };
     if let Some(at) = asked.changes.keys().find(|at| **at >= sample.until) {
         let why = format!("the sample is over before the fault at {at}");

@@ -38,8 +38,14 @@ struct Pair {
     over_packets: Dur,
 }
 
-/// What both runs of a sample leave: messages in the order of their starts, and a digest.
-type Taken = (Vec<Pair>, u64);
+/// What both runs of a sample leave.
+struct Taken {
+    /// In the order of their starts.
+    pairs: Vec<Pair>,
+    /// Messages that did not end over packets.
+    unfinished: usize,
+    digest: u64,
+}
 
 /// Run `scenario` at the level that its sample decides.
 pub(crate) fn run(
@@ -59,34 +65,48 @@ pub(crate) fn run(
         (Some(_), None) => {}
     }
     let taken = take(scenario, sample, options, progress)?;
-    let (learned, calibration) = match &taken {
-        Ok((pairs, _)) => {
-            let (early, late) = pairs.split_at(pairs.len() / 2);
-            let learned = Learned::of(scenario.seed, early);
-            let calibration = judged(learned.errors(late), sample.wanted);
-            (learned.and(late), Calibration { sample: pairs.len() as u64, ..calibration })
-        }
-        Err(why) if sample.wanted.is_some() => (Learned::of(scenario.seed, &[]), packets(why)),
-        Err(why) => {
-            let error = sample.at.error(why, "too little");
-            return Err(error.hint("a larger `calibrate`, or none").into());
-        }
-    };
-    let is_flow = calibration.level.as_deref() == Some("flow");
-    let rung = if is_flow { Rung::Flow } else { Rung::Packet };
+    let (calibration, learned) = decide(scenario.seed, sample, &taken)?;
+    let rung = if learned.is_some() { Rung::Flow } else { Rung::Packet };
     let options = Options { rung: Some(rung), ..options.clone() };
     let mut ran = simulate_at(scenario, &options, out, progress)?;
-    if let (true, Ok((_, digest))) = (is_flow, &taken) {
+    if let (Some(learned), Ok(taken)) = (learned, taken) {
         let rows = ran.recorded.rows.update(|row| {
             learned.correct(row);
             Ok(())
         });
         ran.recorded.rows = rows.map_err(|e| unwritable(&e))?;
-        ran.outcome.digest = ran.outcome.digest.rotate_left(1) ^ digest;
+        ran.outcome.digest = ran.outcome.digest.rotate_left(1) ^ taken.digest;
+        let warning = format!("{}: no correction and no error has them", taken.did_not_end());
+        ran.warnings.extend((taken.unfinished > 0).then_some(warning));
     }
     ran.calibration = calibration;
     ran.wall_s = started.elapsed().as_secs_f64();
     Ok(ran)
+}
+
+/// The level that the sample decides, and the corrections if it is that of flows.
+fn decide(
+    seed: u64,
+    sample: &Sample,
+    taken: &Result<Taken, String>,
+) -> Result<(Calibration, Option<Learned>), Error> {
+    let pairs = match taken {
+        Ok(taken) if taken.unfinished > 0 && sample.wanted.is_some() => {
+            return Ok((packets(&taken.did_not_end()), None));
+        }
+        Ok(taken) => &taken.pairs,
+        Err(why) if sample.wanted.is_some() => return Ok((packets(why), None)),
+        Err(why) => {
+            let error = sample.at.error(why, "too little");
+            return Err(error.hint("a larger `calibrate`, or none").into());
+        }
+    };
+    let (early, late) = pairs.split_at(pairs.len() / 2);
+    let learned = Learned::of(seed, early);
+    let judged = judged(learned.errors(late), sample.wanted);
+    let is_flow = judged.level.as_deref() == Some("flow");
+    let calibration = Calibration { sample: pairs.len() as u64, ..judged };
+    Ok((calibration, is_flow.then(|| learned.and(late))))
 }
 
 /// Run the sample at both levels. Why nothing can be learned of it, if so.
@@ -112,16 +132,18 @@ fn take(
     };
     let (over_packets, digest) = at(Rung::Packet)?;
     let (fluids, _) = at(Rung::Flow)?;
-    Ok(pairs(fluids, &over_packets).map(|pairs| (pairs, digest)))
+    let unfinished = over_packets.iter().filter(|row| row.is_unfinished()).count();
+    Ok(pairs(fluids, &over_packets).map(|pairs| Taken { pairs, unfinished, digest }))
+}
+
+impl Taken {
+    fn did_not_end(&self) -> String {
+        format!("{} messages of the sample did not end over packets", self.unfinished)
+    }
 }
 
 /// The messages that were whole at both levels.
 fn pairs(fluids: Vec<FlowRow>, over_packets: &[FlowRow]) -> Result<Vec<Pair>, String> {
-    let is_open = |row: &&FlowRow| row.is_unfinished();
-    let open = over_packets.iter().filter(is_open).count();
-    if open > 0 {
-        return Err(format!("{open} messages of the sample did not end over packets"));
-    }
     let of = |row: &FlowRow| (row.src, row.msg, row.size, row.start);
     if !fluids.iter().map(of).eq(over_packets.iter().map(of)) {
         return Err("the sample has other messages at flow level than over packets".to_owned());

@@ -304,7 +304,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "as of `slowdown_by_size`, of the messages held out"),
     filed("calibration.by_size[].to_bytes", "size below", Bytes, "the same"),
     filed("calibration.by_size[].count", "messages held out", Plain, "so many"),
-    several(("calibration.by_size[].uncorrected", BRIEF), "slowdown as fluids, error", Share,
+    several(("calibration.by_size[].uncorrected", BRIEF), "fluids, error", Share,
         (&[], Always), "how far slowdowns at flow level are from those over packets"),
     several(("calibration.by_size[].corrected", BRIEF), "corrected, error", Share,
         (&[], Always), "the same after correction"),

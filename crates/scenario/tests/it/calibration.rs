@@ -128,7 +128,7 @@ fn auto_takes_packets_where_it_must_and_says_why() {
         (SHORT, "measure.packet_latency=true", "is of packets, and this is flow level"),
         (flow, "seed=1", "the measurement window, which has no end"),
         (&few, "seed=1", "the sample has 1 messages, 200 are needed"),
-        (&late, "routing.reroute_after=1us", "the sample is over before the fault at 1 ms"),
+        (&late, "routing.reroute_after=1us", "the sample is over before the fault at 1ms"),
         (loops, "seed=1", "`closed-loop` waits for messages"),
     ] {
         let found = auto(&text(rest), &[set]);
