@@ -119,7 +119,7 @@ fn auto_takes_packets_where_it_must_and_says_why() {
     let few = format!("{flow}[measure]\nto = \"10us\"\n");
     let late = format!(
         "{SHORT}[[fault]]\nlink = \"tor 0 -> agg 0\"\nat = \"1ms\"\naction = \"rate\"\n\
-         rate = \"1Gbps\"\n"
+         rate = \"15Gbps\"\n"
     );
     let loops = "[traffic]\nkind = \"closed-loop\"\nconnections = 1\ngap = \"1us\"\n\
                  gap_kind = \"fixed\"\nkeep_destination = true\nsize = \"10KB\"\n\
