@@ -1577,10 +1577,17 @@ Buffer = Union[
 class Engine(TypedDict, total=False):
     """The table `[engine]`."""
 
-    level: Literal["packet", "flow"]
+    calibrate: Union[float, int]
+    """Share of the measurement window, from its start, that is run packet by packet first, to
+    correct completion times of all messages at flow level and to measure the error that is left
+    (0.01 to 0.9)."""
+    error: Union[float, int]
+    """The largest error of mean, median and 99th percentile of slowdowns of any size that is
+    accepted, as a share (0.001 to 1)."""
+    level: Literal["packet", "flow", "auto"]
     """`packet`: every packet at every hop. `flow`: messages are fluids that share links, some
     events for each; for a hundred thousand hosts. No queues, losses and marks then:
-    docs/flow-level.md."""
+    docs/flow-level.md. `auto`: `flow` if its measured error is at most `error`, else `packet`."""
     skip: bool
     """Skip time in which everything repeats: a run of its own, with errors of its own:
     docs/skip.md."""

@@ -128,6 +128,12 @@ fn of_runs(
         let error = "a part of a run does not say how much of the rest is skipped";
         return Err(Diagnostic::new(error).hint("`--set engine.skip=false`").into());
     }
+    if scenario.is_calibrated() {
+        let error = "a part of a sample does not say how long what follows takes";
+        return Err(Diagnostic::new(error)
+            .hint("leave `calibrate` out of [engine], with `level = \"packet\"`")
+            .into());
+    }
     let reading_s = began.elapsed().as_secs_f64();
     let options = Options { threads: threads(args), ..Options::default() };
     let dir = std::env::temp_dir().join(format!("trimline-estimate-{}", std::process::id()));

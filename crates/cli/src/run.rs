@@ -68,8 +68,11 @@ const ENDING: &str = "interrupted: what there is so far is written; again to dis
 
 fn print(summary: &Summary, dir: &Path) -> Ended {
     say(table::summary(summary))?;
-    let more = [table::by_traffic(summary), table::phases(summary)];
+    let more = [table::by_traffic(summary), table::phases(summary), table::calibration(summary)];
     more.into_iter().flatten().try_for_each(say)?;
+    if let Some(why) = &summary.calibration.why {
+        say(format_args!("level:   {why}"))?;
+    }
     let partial = if summary.partial { " (partial)" } else { "" };
     say(format_args!("results: {}{partial}", dir.display()))?;
     say(format_args!("report:  {}", dir.join("report.html").display()))

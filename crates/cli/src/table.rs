@@ -2,7 +2,7 @@
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
-use metrics::{Metric, Numbers, Summary, Unit};
+use metrics::{Metric, Numbers, SizeError, Summary, Unit, size_range};
 use serde_json::Value;
 
 /// Three or four digits, and the unit in the label.
@@ -79,6 +79,14 @@ pub(crate) fn phases(s: &Summary) -> Option<String> {
     let phases =
         (1..).zip(&s.phases).map(|(n, phase): (u32, _)| (n.to_string(), Numbers::of(phase)));
     by_row("phase", &metrics::metrics_of(&metrics::BY_PHASE), &phases.collect::<Vec<_>>())
+}
+
+/// How far flow level is from packets, a row for each range of sizes; `None` if that was not
+/// measured.
+pub(crate) fn calibration(s: &Summary) -> Option<String> {
+    let row = |by: &SizeError| (size_range(by.from_bytes, by.to_bytes), Numbers::of(by));
+    let rows: Vec<_> = s.calibration.by_size.iter().map(row).collect();
+    by_row("message size", &metrics::metrics_of(&metrics::BY_SIZE_ERROR), &rows)
 }
 
 /// A table with a row for each name. Columns in which every row has nothing, or nought, are left

@@ -15,7 +15,7 @@ use crate::{
 const SIZE_BOUNDS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Below this many completed messages the 99th percentile (nearest rank) is the slowest of them.
-const ENOUGH_FOR_P99: u64 = 100;
+pub(crate) const ENOUGH_FOR_P99: u64 = 100;
 
 /// The measurement window: messages submitted at `from <= t < to` are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,8 +121,7 @@ impl FlowFold {
             let slowdown = row.slowdown();
             self.slowdown.extend(slowdown)?;
             if let Some(size) = row.size {
-                let bucket = SIZE_BOUNDS.partition_point(|&bound| bound <= size);
-                self.by_size[bucket].extend(slowdown)?;
+                self.by_size[size_bucket(size)].extend(slowdown)?;
             }
         }
         Ok(())
@@ -293,16 +292,26 @@ impl Values {
     }
 }
 
+/// The bucket of messages of `size` bytes, among [`size_buckets`].
+#[must_use]
+pub fn size_bucket(size: u64) -> usize {
+    SIZE_BOUNDS.partition_point(|&bound| bound <= size)
+}
+
+/// The buckets of sizes: the smallest size of each, and the first that is too large.
+pub fn size_buckets() -> impl Iterator<Item = (u64, Option<u64>)> {
+    let lower = std::iter::once(0).chain(SIZE_BOUNDS);
+    lower.zip(SIZE_BOUNDS.into_iter().map(Some).chain([None]))
+}
+
 /// Slowdowns by size.
 fn buckets(by_size: [Values; SIZE_BOUNDS.len() + 1]) -> Result<Vec<SizeBucket>, FileError> {
-    let lower = std::iter::once(0).chain(SIZE_BOUNDS);
-    let upper = SIZE_BOUNDS.into_iter().map(Some).chain([None]);
     let bucket = |((from_bytes, to_bytes), values): ((u64, Option<u64>), Values)| {
         let count = values.count();
         let Distribution { mean, p50, p99 } = values.distribution()?;
         Ok(SizeBucket { from_bytes, to_bytes, count, mean, p50, p99 })
     };
-    lower.zip(upper).zip(by_size).map(bucket).collect()
+    size_buckets().zip(by_size).map(bucket).collect()
 }
 
 /// `bytes` over the window, in Gb/s; `None` if it has no length.

@@ -61,7 +61,9 @@ pub use comparison::{
 pub use critical::{CriticalRow, read_critical, write_critical};
 pub use error::FileError;
 pub use flow::{Failure, FlowRow, read_each_flow, read_flows, write_flow_rows, write_flows};
-pub use flow_stats::{FlowFold, Window, acked_us, fct_us, long_flow_goodputs, slowdowns};
+pub use flow_stats::{
+    FlowFold, Window, acked_us, fct_us, long_flow_goodputs, size_bucket, size_buckets, slowdowns,
+};
 pub use flow_trace::{FlowTraceRow, read_flow_trace};
 pub use job::{JobRow, JobStats, Stats, fold_jobs, job_times_us, read_jobs, write_jobs};
 pub use life::{
@@ -70,8 +72,8 @@ pub use life::{
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};
 pub use metric::{
-    BY_PHASE, BY_TRAFFIC, Metric, Numbers, Unit, all_metrics, documented_metrics, metrics_of,
-    metrics_under,
+    BY_PHASE, BY_SIZE_ERROR, BY_TRAFFIC, Metric, Numbers, Unit, all_metrics, documented_metrics,
+    metrics_of, metrics_under,
 };
 pub use output::{OutputDir, ResultsOf, StagedFile, discard_unfinished};
 pub use packet_latency::{LatencyRow, PacketLatency, read_packet_latency, write_packet_latency};
@@ -94,9 +96,9 @@ pub use study::{
     is_within,
 };
 pub use summary::{
-    Deadlines, Distribution, Failed, FctError, FctUs, FlowGoodput, FlowStats, Measured, Messages,
-    Packets, Pfc, QueueBytes, RESULT_SCHEMA, SharedBuffer, SizeBucket, SkipStats, Summary,
-    Timeouts, TrafficStats, Verified, size_range,
+    Calibration, Deadlines, Distribution, Failed, FctUs, FlowGoodput, FlowStats, Measured,
+    Messages, Packets, Pfc, QueueBytes, RESULT_SCHEMA, RelativeError, SharedBuffer, SizeBucket,
+    SizeError, SkipStats, Summary, Timeouts, TrafficStats, Verified, size_range,
 };
 pub use table::{Columns, Row, TableWriter};
 pub use tune::{Aim, Flat, HalvingRound, Sampling, Stands, TUNE_SCHEMA, TunePoint, TuneResults};

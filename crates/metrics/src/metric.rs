@@ -225,6 +225,17 @@ pub const BY_PHASE: [&str; 9] = [
     "phases[].goodput_gbps",
 ];
 
+/// What tables by size of a sample show of each [`SizeError`](crate::SizeError).
+pub const BY_SIZE_ERROR: [&str; 7] = [
+    "calibration.by_size[].count",
+    "calibration.by_size[].uncorrected.p50",
+    "calibration.by_size[].uncorrected.mean",
+    "calibration.by_size[].uncorrected.p99",
+    "calibration.by_size[].corrected.p50",
+    "calibration.by_size[].corrected.mean",
+    "calibration.by_size[].corrected.p99",
+];
+
 /// The lines of docs/results.md on `summary.json`.
 #[must_use]
 pub fn documented_metrics() -> String {
@@ -243,6 +254,7 @@ mod tests {
     fn lists_of_keys_name_metrics() {
         assert_eq!(metrics_of(&BY_TRAFFIC).len(), BY_TRAFFIC.len());
         assert_eq!(metrics_of(&BY_PHASE).len(), BY_PHASE.len());
+        assert_eq!(metrics_of(&BY_SIZE_ERROR).len(), BY_SIZE_ERROR.len());
         let phase = Numbers::of(&Phase { from_us: 7.0, submitted: 1, ..Phase::default() });
         let found = metrics_of(&BY_PHASE).iter().filter_map(|m| m.value(&phase).cloned()).count();
         assert_eq!(found, 5, "without completion times and goodput");

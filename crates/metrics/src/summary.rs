@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::flow_stats::ENOUGH_FOR_P99;
 use crate::output::{read_json, write_json};
 use crate::{FileError, JobStats, LifeStats, OutputDir, PacketLatency, Phase, Stats, StepStats};
 
@@ -38,6 +39,10 @@ pub struct Summary {
     /// counts it.
     #[serde(default)]
     pub skipped: SkipStats,
+    /// Which level was run, and how far it is from packets, if that was measured
+    /// (`engine.calibrate`). docs/flow-level.md says how.
+    #[serde(default)]
+    pub calibration: Calibration,
     /// Real time that the run took, in seconds.
     pub wall_s: f64,
     /// Events processed.
@@ -104,12 +109,61 @@ pub struct Verified {
     /// Real time that the other run took, in seconds.
     pub wall_s: Option<f64>,
     /// Completion times against those of the other run.
-    pub fct_error: FctError,
+    pub fct_error: RelativeError,
 }
 
-/// How far completion times are off, as shares: 0.01 is one per cent more.
+/// The level of a run that has a sample of its own packet by packet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The level of the results: `packet` or `flow`; `null` unless a sample or `auto` is asked for.
+    pub level: Option<String>,
+    /// Why that one.
+    pub why: Option<String>,
+    /// Messages of the sample, over packets and as fluids.
+    pub sample: u64,
+    /// Of those, the later ones, on which the corrections of the others were tried.
+    pub held_out: u64,
+    /// The largest error among those after correction, see [`Self::of`].
+    pub error: Option<f64>,
+    /// Errors of slowdowns by size of message.
+    pub by_size: Vec<SizeError>,
+}
+
+/// How far slowdowns of messages of `from_bytes <= size < to_bytes` at flow level are from those
+/// over packets, of messages of which the corrections know nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FctError {
+pub struct SizeError {
+    /// Smallest size.
+    pub from_bytes: u64,
+    /// The first size that is too large; `null` if none is.
+    pub to_bytes: Option<u64>,
+    /// Messages.
+    pub count: u64,
+    /// As fluids.
+    pub uncorrected: RelativeError,
+    /// After correction.
+    pub corrected: RelativeError,
+}
+
+impl Calibration {
+    /// Fewer messages of a size have no 99th percentile but the slowest of them.
+    pub const ENOUGH: u64 = ENOUGH_FOR_P99;
+
+    /// With the largest of the errors after correction, whatever their signs, of sizes with at
+    /// least [`Self::ENOUGH`] messages: `None` without one.
+    #[must_use]
+    pub fn of(by_size: Vec<SizeError>) -> Self {
+        let judged = by_size.iter().filter(|of| of.count >= Self::ENOUGH);
+        let errors = judged.flat_map(|of| [of.corrected.mean, of.corrected.p50, of.corrected.p99]);
+        let errors = errors.flatten().map(f64::abs);
+        let error = errors.max_by(f64::total_cmp);
+        Self { error, by_size, ..Self::default() }
+    }
+}
+
+/// How far numbers are off, as shares: 0.01 is one per cent more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RelativeError {
     /// Of the mean.
     pub mean: Option<f64>,
     /// Of the median.
@@ -473,6 +527,7 @@ mod tests {
             sim_time_us: 11_055.0,
             partial: false,
             skipped: SkipStats::default(),
+            calibration: Calibration::of(vec![SizeError::default()]),
             wall_s: 0.25,
             events: 1,
             packet_hops: 2,

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 use metrics::{
-    BY_PHASE, BY_TRAFFIC, LinkRow, Metric, Numbers, Phase, Plot, SeriesRow, SkipStats, Summary,
-    Verified, metrics_of, metrics_under, nearest_rank,
+    BY_PHASE, BY_SIZE_ERROR, BY_TRAFFIC, Calibration, LinkRow, Metric, Numbers, Phase, Plot,
+    SeriesRow, SizeError, SkipStats, Summary, Verified, metrics_of, metrics_under, nearest_rank,
+    size_range,
 };
 use serde_json::Value;
 
@@ -30,6 +31,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         (tiles(&headline(summary)))
         h2 { "Messages" }
         (messages(results)?)
+        (calibration(&summary.calibration))
         (traffic(summary))
         (largest(&results.curves.largest, summary.sim_time_us))
         (flow_trace(results)?)
@@ -109,6 +111,19 @@ fn phases(phases: &[Phase]) -> Markup {
             h3 { "Completion times by phase of the fault script" }
             (by_row("Phase", &metrics_of(&BY_PHASE), &rows))
         }
+    }
+}
+
+/// How far flow level is from packets, on the messages of the sample that were held out.
+fn calibration(of: &Calibration) -> Markup {
+    let row = |by: &SizeError| (size_range(by.from_bytes, by.to_bytes), Numbers::of(by));
+    let rows: Vec<_> = of.by_size.iter().map(row).collect();
+    html! {
+        @if let (Some(level), Some(why)) = (&of.level, &of.why) {
+            h3 { "Level: " (level) }
+            p.note { (why) }
+        }
+        @if !rows.is_empty() { (by_row("Message size", &metrics_of(&BY_SIZE_ERROR), &rows)) }
     }
 }
 
@@ -256,8 +271,7 @@ pub(crate) fn long_flows(runs: &[Curve], legend: &[String]) -> Result<Markup, Re
 
 fn by_size(summary: &Summary) -> Result<Markup, ReportError> {
     let buckets = &summary.flows.slowdown_by_size;
-    let names: Vec<String> =
-        buckets.iter().map(|b| metrics::size_range(b.from_bytes, b.to_bytes)).collect();
+    let names: Vec<String> = buckets.iter().map(|b| size_range(b.from_bytes, b.to_bytes)).collect();
     let line = |get: fn(&metrics::SizeBucket) -> Option<f64>| {
         buckets.iter().enumerate().filter_map(|(i, b)| Some((i as f64, get(b)?))).collect()
     };

@@ -68,6 +68,13 @@ impl Diagnostic {
         self
     }
 
+    /// Leave out what would be right.
+    #[must_use]
+    pub(crate) fn without_hint(mut self) -> Self {
+        self.hint = None;
+        self
+    }
+
     /// Say where: `span` counts bytes of `source`, `label` is written beneath it.
     #[must_use]
     pub fn at(mut self, source: &Arc<Source>, span: Range<usize>, label: &str) -> Self {

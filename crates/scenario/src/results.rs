@@ -109,6 +109,7 @@ impl Evaluated {
             sim_time_us: outcome.now.as_us_f64(),
             partial: ran.is_partial,
             skipped: skipped(outcome),
+            calibration: ran.calibration.clone(),
             wall_s: *wall_s,
             events: outcome.events,
             packet_hops: outcome.packet_hops,

@@ -7,17 +7,18 @@ use std::time::Instant;
 
 use endpoint::{App, Endpoint, Observer};
 use fabric::{End, LifeDetail, Outcome, Progress, Sim, Threads, Violated, Violation};
-use metrics::{FileError, FlowRow, JobRow, LifeRow, Manifest, OutputDir, Summary};
+use metrics::{Calibration, FileError, FlowRow, JobRow, LifeRow, Manifest, OutputDir, Summary};
 use units::{Dur, HostId, Time};
 
 use crate::Scenario;
 use crate::critical;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
-use crate::level;
+use crate::level::{self, Rung};
 use crate::packet_latency::{Latencies, LatencyMeter};
 use crate::record::{Recorded, Recorder};
 use crate::results::{Evaluated, Results};
+use crate::sample;
 use crate::skip;
 use crate::steps::{self, Worked};
 use crate::steps_done::StepsDone;
@@ -39,7 +40,7 @@ pub fn version() -> String {
     format!("{VERSION} ({commit}engine {ENGINE_VERSION})")
 }
 
-/// How to run a scenario. None of it changes results.
+/// How to run a scenario. None of it changes results, but for what says which part is run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// What to trace.
@@ -67,6 +68,10 @@ pub struct Options {
     pub exact: Option<f64>,
     /// Of the traffic, this table alone.
     pub only: Option<u16>,
+    /// At this level, whatever the scenario says.
+    pub rung: Option<Rung>,
+    /// The measurement window ends here, before its time.
+    pub until: Option<Time>,
     /// The command that repeats this run, for the manifest and for failures.
     pub command: String,
 }
@@ -139,6 +144,8 @@ pub(crate) struct Ran {
     pub(crate) warnings: Vec<String>,
     /// What ranks of each training job report where it is alone, if the scenario asks for it.
     pub(crate) alone: Vec<Worked>,
+    /// At which level it was, if that was not written.
+    pub(crate) calibration: Calibration,
 }
 
 /// Called when the fabric is built, at time zero, and then at every grid step.
@@ -184,7 +191,20 @@ pub(crate) fn simulate_into(
     out: Option<&OutputDir>,
     progress: OnProgress<'_>,
 ) -> Result<Ran, Error> {
-    let (from, to) = (scenario.measure.from, scenario.measure.to);
+    match &scenario.sample {
+        Some(sample) => sample::run(scenario, sample, options, (out, progress)),
+        None => simulate_at(scenario, options, out, progress),
+    }
+}
+
+/// The same at one level.
+pub(crate) fn simulate_at(
+    scenario: &Scenario,
+    options: &Options,
+    out: Option<&OutputDir>,
+    progress: OnProgress<'_>,
+) -> Result<Ran, Error> {
+    let (from, to) = (scenario.measure.from, options.until.or(scenario.measure.to));
     let mut recorder = Recorder::new(from, to, out.map(OutputDir::staged));
     recorder.tell(options.steps.clone());
     let traces = out.filter(|_| options.trace.any());
@@ -194,7 +214,7 @@ pub(crate) fn simulate_into(
     let failed = recorder.failed();
     let started = clock();
     let ended = sim(scenario, options, &mut recorder, &mut while_well(progress, &failed))?;
-    ran(scenario, ended, recorder, None, started)
+    ran(scenario, options, ended, (recorder, None), started)
 }
 
 /// Run `scenario` and work out its results, without any files.
@@ -326,7 +346,7 @@ fn simulate_watched(
     let started = clock();
     let ended = sim(scenario, &options, &mut tracer, &mut while_well(progress, &failed))?;
     let Traced { recorder, latencies, silent } = tracer.finish().map_err(|e| unwritable(&e))?;
-    let mut ran = ran(scenario, ended, recorder, latencies, started)?;
+    let mut ran = ran(scenario, &options, ended, (recorder, latencies), started)?;
     ran.warnings.extend(silent.into_iter().map(|key| {
         format!("nothing to trace of {key}: it was not sent, or its transport tells nothing")
     }));
@@ -351,9 +371,9 @@ fn while_well<'a>(
 /// What is left of a run that began at `started`.
 fn ran(
     scenario: &Scenario,
+    options: &Options,
     ended: Ended,
-    recorder: Recorder,
-    latencies: Option<Latencies>,
+    (recorder, latencies): (Recorder, Option<Latencies>),
     started: Instant,
 ) -> Result<Ran, Error> {
     let wall_s = started.elapsed().as_secs_f64();
@@ -362,13 +382,28 @@ fn ran(
     for job in &mut recorded.jobs {
         job.rate = scenario.topology.receive_rate(HostId(job.host));
     }
-    let warnings = scenario.sharing.iter().map(|_| level::MISSING.to_owned()).collect();
-    let alone = Vec::new();
-    Ok(Ran { outcome, recorded, latencies, wall_s, violation, is_partial, warnings, alone })
+    let warnings = sharing(scenario, options).map(|_| level::MISSING.to_owned());
+    Ok(Ran {
+        outcome,
+        recorded,
+        latencies,
+        wall_s,
+        violation,
+        is_partial,
+        warnings: warnings.into_iter().collect(),
+        alone: Vec::new(),
+        calibration: scenario.why_packets.as_deref().map(sample::packets).unwrap_or_default(),
+    })
+}
+
+/// How messages share links, if this is a run at flow level.
+fn sharing<'s>(scenario: &'s Scenario, options: &Options) -> Option<&'s level::Sharing> {
+    let rung = options.rung.unwrap_or_else(|| scenario.rung());
+    scenario.sharing.as_ref().filter(|_| rung == Rung::Flow)
 }
 
 /// The clock is for `wall_s` only; nothing simulated sees it.
-fn clock() -> Instant {
+pub(crate) fn clock() -> Instant {
     Instant::now()
 }
 
@@ -443,6 +478,7 @@ fn sim(
     config.life = config.life.max(options.life);
     config.flows.clone_from(&options.trace.flows);
     config.rtts |= !options.trace.flows.is_empty();
+    config.window.1 = options.until.unwrap_or(config.window.1);
     if let (Some(skip), Some(share)) = (&mut config.skip, options.exact) {
         skip.exact_ppm = skip::ppm(share);
     }
@@ -466,9 +502,10 @@ fn sim(
         }
         flow => flow,
     };
-    let ended = if let Some(sharing) = &scenario.sharing {
+    let ended = if let Some(sharing) = sharing(scenario, options) {
         level::check(options)?;
-        level::run(scenario, options.only, (sharing, observer), &mut until_stopped)?
+        let of = (config, options.only);
+        level::run(scenario, of, (sharing, observer), &mut until_stopped)?
     } else {
         if scenario.config.skip.is_some() {
             skip::check(options)?;

@@ -14,9 +14,11 @@ use crate::diagnostic::{Checked, Diagnostic};
 use crate::document::{self, At, Document, Node, Value};
 use crate::host::Host;
 use crate::key::{Section, keys, section};
+use crate::level::{Levels, Rung};
 use crate::measure::{self, Measure};
 use crate::reader::Reader;
 use crate::routing::Mode;
+use crate::sample::Sample;
 use crate::traffic::Traffic;
 use crate::transport::custom::CustomTransport;
 use crate::transport::{Around, Transports};
@@ -35,8 +37,12 @@ pub struct Scenario {
     pub(crate) host: Host,
     pub(crate) traffic: Traffic,
     pub(crate) measure: Measure,
-    /// How messages share links, if it is run at flow level.
+    /// How messages share links, if it is or may be run at flow level.
     pub(crate) sharing: Option<level::Sharing>,
+    /// What of it is run packet by packet first, to correct flow level.
+    pub(crate) sample: Option<Sample>,
+    /// Why `engine.level = "auto"` takes packets without a sample.
+    pub(crate) why_packets: Option<String>,
     pub(crate) config: fabric::Config,
     /// When the fault script changes something, and what.
     pub(crate) changes: BTreeMap<Time, String>,
@@ -224,7 +230,19 @@ impl Scenario {
     /// What a run without packets says of itself; `None` if this is one with packets.
     #[must_use]
     pub fn without_packets(&self) -> Option<&'static str> {
-        self.sharing.as_ref().map(|_| level::MISSING)
+        (self.rung() == Rung::Flow).then_some(level::MISSING)
+    }
+
+    /// Whether a part of it is run packet by packet first (`engine.calibrate`).
+    #[must_use]
+    pub fn is_calibrated(&self) -> bool {
+        self.sample.is_some()
+    }
+
+    /// The level of what is run without a look at a sample.
+    pub(crate) fn rung(&self) -> Rung {
+        let is_open = self.sample.as_ref().is_some_and(|sample| sample.wanted.is_some());
+        if self.sharing.is_some() && !is_open { Rung::Flow } else { Rung::Packet }
     }
 
     /// The base round-trip time between the hosts that are farthest apart.
@@ -291,12 +309,16 @@ fn read(
     let asked = level::Asked {
         transport: &tables.transport,
         transports: &transports,
+        queue: &tables.queue,
+        traffic: &tables.traffic,
         measure: (&tables.measure, &measure),
         fault: &tables.fault,
+        changes: &script.changes,
         routing: (&tables.routing, mode),
         topology: &topology,
+        metrics: tables.sweep_metrics(),
     };
-    let (sharing, skip) = level::read(&mut tables.engine, &asked)?;
+    let Levels { sharing, sample, why_packets, skip } = level::read(&mut tables.engine, &asked)?;
     let mut of_switches = tables.queue.tables("switch")?;
     let mut queues_at = queue::at_switches(&mut of_switches, &queue, &topology, &transports)?;
     tables.queue.finish_tables("switch", of_switches)?;
@@ -368,6 +390,8 @@ fn read(
         traffic,
         measure,
         sharing,
+        sample,
+        why_packets,
         config,
         changes,
         fault_begins: script.begins,

@@ -2,7 +2,7 @@
 //! and what does answer.
 
 use fabric::SkipSpec;
-use metrics::{FctError, FctUs, Summary, Verified};
+use metrics::{FctUs, RelativeError, Summary, Verified};
 
 use crate::diagnostic::{Checked, Diagnostic};
 use crate::error::Error;
@@ -91,7 +91,7 @@ pub(crate) fn verify(
         share: Some(share),
         skipped: Some(other.skipped.share),
         wall_s: Some(other.wall_s),
-        fct_error: FctError {
+        fct_error: RelativeError {
             mean: error(|fct| fct.mean),
             p50: error(|fct| fct.p50),
             p99: error(|fct| fct.p99),

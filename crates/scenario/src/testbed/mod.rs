@@ -132,6 +132,7 @@ pub fn run(
         is_partial: false,
         warnings,
         alone: Vec::new(),
+        calibration: metrics::Calibration::default(),
     };
     let summary = run::write(scenario, options, &ran, out).map_err(|e| unwritable(&e))?;
     let costs = costs(&hosts, &switches);

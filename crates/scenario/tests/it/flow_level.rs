@@ -9,14 +9,15 @@ use units::Dur;
 use crate::EXACT;
 use crate::life::{HOMA, PRIORITIES};
 
-const NDP: &str = "kind = \"ndp\"\npreset = \"paper\"\npayload = \"9000B\"\ninitial_window = 12";
-const TRIMMING: &str = "kind = \"ndp\"\ncapacity = \"8 packets\"";
+pub(crate) const NDP: &str =
+    "kind = \"ndp\"\npreset = \"paper\"\npayload = \"9000B\"\ninitial_window = 12";
+pub(crate) const TRIMMING: &str = "kind = \"ndp\"\ncapacity = \"8 packets\"";
 const TCP: &str = "kind = \"tcp\"\nrule = \"newreno\"\nrecovery = \"sack\"\necn = false\n\
                    preset = \"linux-datacenter\"\nmss = \"1460B\"";
 const DROP_TAIL: &str = "kind = \"drop-tail\"\ncapacity = \"300 packets\"";
 
 const STAR: &str = "kind = \"star\"\nhosts = 9\nlink_rate = \"10Gbps\"\nlink_delay = \"1us\"";
-const LEAF_SPINE: &str = "kind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
+pub(crate) const LEAF_SPINE: &str = "kind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
                           link_rate = \"10Gbps\"\nuplink_rate = \"20Gbps\"\nlink_delay = \"1us\"";
 
 /// Transport, queue and routing.
@@ -43,7 +44,7 @@ fn ran(text: &str, set: &[&str]) -> Simulated {
 }
 
 /// What is said of what flow level has no answer to.
-fn refused(text: &str, set: &[&str]) -> String {
+pub(crate) fn refused(text: &str, set: &[&str]) -> String {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
     let error = match Scenario::parse("flow.toml", text, Path::new(""), &set) {
         Err(error) => error.into(),

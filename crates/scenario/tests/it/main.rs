@@ -6,6 +6,7 @@ const EXACT: [&str; 2] = ["host.clock_ppm=0", "host.send_jitter=0"];
 mod astra;
 mod barrier;
 mod bottleneck;
+mod calibration;
 mod checked;
 mod coexistence;
 mod common_numbers;

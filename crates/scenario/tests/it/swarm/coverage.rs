@@ -12,8 +12,9 @@ use super::{kinds_of_traffic, names};
 type Words = BTreeSet<String>;
 
 /// Words of keys that are not drawn yet: presets and choices that only the schema names.
-const NOT_DRAWN: [&str; 19] = [
-    // crates/scenario/tests/it/flow_level.rs draws them.
+const NOT_DRAWN: [&str; 20] = [
+    // crates/scenario/tests/it/flow_level.rs and calibration.rs have them.
+    "engine.level = auto",
     "engine.level = flow",
     "engine.level = packet",
     "queue.lossless.preset = hpcc",
