@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use trimline_report::{render, render_comparison};
+use trimline_report::{message_page, render, render_comparison};
 
 use crate::browser::{Browser, Reader, axe};
 use crate::fixture::{self, Run};
@@ -39,6 +39,7 @@ fn pages(dir: &Path) -> Vec<(&'static str, PathBuf)> {
     let run = dir.join("run");
     fixture::write(&run, &RUN);
     fixture::traces(&run);
+    fixture::follow(&run);
     let runs = fixture::twenty(&dir.join("twenty"), 2_000);
     let study = dir.join("study");
     fixture::study(&study);
@@ -55,6 +56,7 @@ fn pages(dir: &Path) -> Vec<(&'static str, PathBuf)> {
         ("sweep", write(dir, "sweep", &render(&sweep).unwrap())),
         ("seeds", write(dir, "seeds", &render(&seeds).unwrap())),
         ("tune", write(dir, "tune", &render(&tune).unwrap())),
+        ("message", write(dir, "message", &message_page(&fixture::life()))),
     ]
 }
 
