@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use metrics::{
-    ByCause, CAUSES, LIFE_CAUSES, LifeRow, LifeStats, Metric, Numbers, Span, Timeline,
+    ByCause, CAUSES, LIFE_CAUSES, LifeCause, LifeRow, LifeStats, Metric, Numbers, Span, Timeline,
     metrics_under,
 };
 use units::Dur;
@@ -52,6 +52,16 @@ pub(crate) fn compared(runs: &[(String, Numbers)]) -> Markup {
     }
 }
 
+/// What a reader calls it.
+pub(crate) fn named(cause: &LifeCause) -> String {
+    cause.name.replace('_', " ")
+}
+
+/// What it is, without the marks of code.
+pub(crate) fn meaning(cause: &LifeCause) -> String {
+    cause.about.replace('`', "")
+}
+
 fn of(by: &ByCause, name: &str) -> f64 {
     by.0.get(name).copied().flatten().unwrap_or_default()
 }
@@ -72,24 +82,25 @@ fn bar(title: &str, by: &ByCause) -> Markup {
 }
 
 /// A stretch for each of [`CAUSES`] that took so many microseconds, one after the other; the small
-/// ones are one.
+/// ones are one. A cause is in the same colour wherever it stands.
 fn spans(us: [f64; LIFE_CAUSES]) -> Vec<Span> {
     let all: f64 = us.iter().sum();
     let (large, small): (Vec<_>, Vec<_>) = CAUSES
         .iter()
-        .map(|cause| cause.name.replace('_', " "))
         .zip(us)
-        .filter(|(_, us)| *us > 0.0)
-        .partition(|(_, us)| *us >= all * SMALL);
-    let others: f64 = small.iter().map(|(_, us)| us).sum();
-    let others = Some(("others".to_owned(), others)).filter(|(_, us)| *us > 0.0);
+        .enumerate()
+        .map(|(n, (cause, us))| (named(cause), us, n % 2 == 1))
+        .filter(|(_, us, _)| *us > 0.0)
+        .partition(|(_, us, _)| *us >= all * SMALL);
+    let others: f64 = small.iter().map(|(_, us, _)| us).sum();
+    let others = Some(("others".to_owned(), others, false)).filter(|(_, us, _)| *us > 0.0);
     let mut at = 0.0;
-    let span = |(n, (label, us)): (usize, (String, f64))| {
+    let span = |(label, us, accent): (String, f64, bool)| {
         let from_us = at;
         at += us;
-        Span { from_us, to_us: at, label, accent: n % 2 == 1 }
+        Span { from_us, to_us: at, label, accent }
     };
-    large.into_iter().chain(others).enumerate().map(span).collect()
+    large.into_iter().chain(others).map(span).collect()
 }
 
 /// A lane for each of these messages.
@@ -116,15 +127,15 @@ fn lives(slowest: &[LifeRow]) -> Markup {
 fn numbers(mean: &ByCause, tail: &ByCause) -> Markup {
     let head = ["Cause", "mean (µs)", "share", "p99 and above (µs)", "share", "what it is"];
     let share = |by: &ByCause, us: f64| percent(Some(us / total(by)));
-    let row = |cause: &metrics::LifeCause| {
+    let row = |cause: &LifeCause| {
         let (all, late) = (of(mean, cause.name), of(tail, cause.name));
         let cells = [
-            cause.name.replace('_', " "),
+            named(cause),
             number(Some(all)),
             share(mean, all),
             number(Some(late)),
             share(tail, late),
-            cause.about.to_owned(),
+            meaning(cause),
         ];
         (all > 0.0 || late > 0.0).then_some(cells.to_vec())
     };

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use metrics::{CAUSES, LifeCause, Span, Timeline};
 
+use crate::life::{meaning, named};
 use crate::number::{number, percent};
 use crate::page::{Tile, code, shell, table, tiles};
 use crate::timeline::picture;
@@ -99,7 +100,7 @@ fn sums(life: &MessageLife) -> Markup {
         let of = life.parts.iter().filter(|part| part.cause.name == cause.name);
         let us: f64 = of.map(|part| part.for_us).sum();
         let share = percent(Some(us / life.fct_us));
-        (us > 0.0).then(|| vec![named(*cause), number(Some(us)), share, cause.about.to_owned()])
+        (us > 0.0).then(|| vec![named(cause), number(Some(us)), share, meaning(cause)])
     };
     let rows: Vec<Vec<String>> = CAUSES.iter().filter_map(row).collect();
     table(&["Cause", "time (µs)", "share", "what it is"].map(str::to_owned), &rows)
@@ -110,13 +111,16 @@ fn lanes(parts: &[&Part]) -> Markup {
     let span = |part: &&Part| Span {
         from_us: part.after_us,
         to_us: part.after_us + part.for_us,
-        label: format!("{} {}", part.place, part.packet).trim_end().to_owned(),
+        label: match part.packet.as_str() {
+            "" => part.place.clone(),
+            packet => format!("{}, {packet}", part.place),
+        },
         accent: true,
     };
     let lane = |cause: &LifeCause| {
         let of = parts.iter().filter(|part| part.cause.name == cause.name);
         let spans: Vec<Span> = of.map(span).collect();
-        (!spans.is_empty()).then(|| (named(*cause), spans))
+        (!spans.is_empty()).then(|| (named(cause), spans))
     };
     picture(&Timeline {
         title: "Its life".to_owned(),
@@ -132,13 +136,9 @@ fn listed(parts: &[&Part]) -> Markup {
     let row = |part: &&Part| {
         let Part { after_us, for_us, cause, place, packet } = part;
         let (after, length) = (number(Some(*after_us)), number(Some(*for_us)));
-        vec![after, length, named(*cause), place.clone(), packet.clone()]
+        vec![after, length, named(cause), place.clone(), packet.clone()]
     };
     table(&head, &parts.iter().map(row).collect::<Vec<_>>())
-}
-
-fn named(cause: LifeCause) -> String {
-    cause.name.replace('_', " ")
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ fn a_life_is_that_of_the_run_and_its_causes_sum_up() {
     let named = of_run.split(": ").next().unwrap().trim_start_matches("message ");
     assert!(page.contains(&format!(">{named}</text>")), "{named}");
     let life = std::fs::read_to_string(dir.path().join("life.html")).unwrap();
-    for text in [&format!("<h1>Message {named}</h1>"), "<td>receiver wait</td>", "tor 0 -&gt; "] {
+    for text in [&format!("<h1>Message {named}</h1>"), "<td>receiver wait</td>", " -&gt; host "] {
         assert!(life.contains(text), "{text} is missing");
     }
     let sums: Vec<&str> = of_run.split("\n\n").last().unwrap().lines().collect();
