@@ -17,6 +17,7 @@ const ENDS: usize = 20;
 
 /// `trimline explain`.
 pub(crate) fn explain(args: &args::Explain, progress: args::Progress) -> Ended {
+    args.page.as_deref().map_or(Ok(()), html::check_ours)?;
     let file = scenario_of(&args.file);
     let scenario = Scenario::load(&file, &args.edits.all())?;
     let options = Options { command: own_command_line(), ..Options::default() };
