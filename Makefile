@@ -16,7 +16,7 @@
 # make bench-incast  seven hosts to one through the software switch, as root: NDP over UDP and AF_XDP, the kernel's reno
 #              and cubic, the simulator
 # make soak    three hosts over a bad network, started again now and then: nothing lost, twice or damaged, memory flat
-# make python  the Python package as a user installs it, its tests and types, and the notebook
+# make python  the Python package as a user installs it, its tests, types and stubs, and the notebook
 #              python/examples/loads.ipynb
 # make site    the documentation as pages with a search, in out/site
 # make gallery the pictures of docs/gallery.md, drawn anew
@@ -82,6 +82,7 @@ python: python-setup
 	PATH="$(CURDIR)/target/python/bin:$$PATH" target/python/bin/pip install --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps .
 	target/python/bin/python -m pytest
 	target/python/bin/python -m mypy
+	target/python/bin/python -m mypy.stubtest trimline._trimline --ignore-disjoint-bases
 	mkdir -p out && target/python/bin/python -m jupyter execute python/examples/loads.ipynb --output="$(CURDIR)/out/loads.ipynb"
 
 rtl: rtl-setup

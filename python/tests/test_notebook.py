@@ -33,3 +33,4 @@ def test_the_notebook_runs_and_plots(tmp_path: Path) -> None:
         assert f"{name:6} at 40%: p99 slowdown" in said
     assert '"image/png"' in said, "the plot"
     assert "16/16" in said, "the bar"
+    assert "IProgress" not in said, "nothing is asked for that is not needed"

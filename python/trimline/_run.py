@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -185,7 +186,10 @@ class Bar:
         self._bar: Any = None
         if shown:
             try:
-                from tqdm.auto import tqdm
+                with warnings.catch_warnings():
+                    # Without ipywidgets the bar in a notebook is text: no reason to warn.
+                    warnings.simplefilter("ignore")
+                    from tqdm.auto import tqdm
             except ImportError as missing:
                 raise ImportError(
                     "progress=True needs tqdm: pip install 'trimline[progress]'"

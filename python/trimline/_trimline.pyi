@@ -2,10 +2,25 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal, Optional
+from typing import Any, Literal, Optional, final
 
 from ._places import Place
 from ._scenario import Transport as Factory
+
+__all__ = [
+    "Context",
+    "Document",
+    "Message",
+    "Packet",
+    "RunError",
+    "ScenarioError",
+    "Stop",
+    "Transport",
+    "explain",
+    "main",
+    "run",
+    "version",
+]
 
 class ScenarioError(ValueError):
     """What is wrong with a scenario, where it is written, and what would be right.
@@ -20,6 +35,7 @@ class ScenarioError(ValueError):
 class RunError(RuntimeError):
     """A run that failed: an invariant was violated, a disk is full, it was stopped."""
 
+@final
 class Message:
     """A message that an application hands over."""
 
@@ -42,11 +58,12 @@ class Message:
     def deadline(self) -> Optional[int]:
         """Picoseconds from submission until all of it should be there."""
 
+@final
 class Packet:
     """A packet that has arrived, or one to be sent. It cannot be changed."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         dst: int,
         msg: int,
         *,
@@ -59,7 +76,7 @@ class Packet:
         path: int = 0,
         token: int = 0,
         wire_length: int = 0,
-    ) -> None:
+    ) -> Packet:
         """A packet to `dst` about message `msg`: of data, a message of this host; of control, the
         one that it answers. It carries `length` bytes of it from `offset`, unless it is `control`.
 
@@ -108,6 +125,7 @@ class Packet:
     def ecn_marked(self) -> bool:
         """A switch has marked congestion."""
 
+@final
 class Context:
     """Time, draws and effects of one call. A message is known by its key: source and id."""
 
@@ -161,6 +179,7 @@ class Context:
     def rtt(self, id: int, rtt: int) -> None:
         """Report a round-trip sample of this host's message `id`, picoseconds."""
 
+@final
 class Document:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Document: ...
@@ -174,11 +193,13 @@ class Document:
     ) -> tuple[str, list[tuple[str, str]], list[str]]: ...
     def check_sweep(self, file: os.PathLike[str]) -> None: ...
 
+@final
 class Transport:
-    def __init__(self, factory: Factory) -> None: ...
+    def __new__(cls, factory: Factory) -> Transport: ...
 
+@final
 class Stop:
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Stop: ...
     def set(self) -> None: ...
 
 def run(

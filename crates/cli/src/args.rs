@@ -566,6 +566,9 @@ pub(crate) struct Explain {
     /// Print every line, also of a long life
     #[arg(long)]
     pub(crate) all: bool,
+    /// Write the life to this file, as a page for a browser
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
     /// Print JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,

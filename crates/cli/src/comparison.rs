@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{Compared, ComparisonResults, OutputDir, ResultsOf, Setting, row};
-use scenario::{Error, unwritable};
+use scenario::Error;
 use study::{Comparison, Plan, Seeding, Seeds, What};
 
 use crate::jobs::{Batch, Done, nameable};
@@ -41,7 +41,7 @@ pub(crate) fn compare(args: &args::Compare, seeds: &Seeds, progress: args::Progr
     for warning in comparison.warnings()? {
         tell(warning.render(false));
     }
-    let out = OutputDir::create_for(&dir, ResultsOf::Comparison).map_err(|e| unwritable(&e))?;
+    let out = batch.output(ResultsOf::Comparison)?;
     let mut done = batch.run(Seeding::All, progress)?;
     let missing = done.take_missing();
     let results = write(&comparison, &batch, &done, out)?;

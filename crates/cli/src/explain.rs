@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use metrics::{CAUSES, LifeCause};
+use report::{MessageLife, Part, message_page};
 use scenario::{Explained, Options, Scenario, Step};
 use serde::Serialize;
 use units::{Dur, Time};
 
 use crate::progress::Bar;
-use crate::{Ended, args, own_command_line, say, say_json};
+use crate::{Ended, args, html, own_command_line, say, say_json};
 
 /// Of a longer life so many lines at either end are printed.
 const ENDS: usize = 20;
 
 /// `trimline explain`.
 pub(crate) fn explain(args: &args::Explain, progress: args::Progress) -> Ended {
+    args.page.as_deref().map_or(Ok(()), html::check_ours)?;
     let file = scenario_of(&args.file);
     let scenario = Scenario::load(&file, &args.edits.all())?;
     let options = Options { command: own_command_line(), ..Options::default() };
@@ -25,12 +27,35 @@ pub(crate) fn explain(args: &args::Explain, progress: args::Progress) -> Ended {
         scenario::explain(&scenario, &options, args.message, &mut |p| bar.update(&scenario, p));
     drop(bar);
     let explained = explained?;
+    if let Some(path) = &args.page {
+        html::publish(&message_page(&on_page(&explained)), path)?;
+    }
     if args.json {
         return say_json(&Message::of(&explained));
     }
     say(head(&explained))?;
     say(timeline(&explained, args.all))?;
-    say(sums(&explained))
+    say(sums(&explained))?;
+    args.page.as_ref().map_or(Ok(()), |path| say(format_args!("page: {}", path.display())))
+}
+
+/// The life as its page has it.
+fn on_page(of: &Explained) -> MessageLife {
+    let part = |line: &Line<'_>| Part {
+        after_us: line.first.after.as_us_f64(),
+        for_us: line.length.as_us_f64(),
+        cause: line.first.cause,
+        place: line.first.place.clone(),
+        packet: line.packets(),
+    };
+    MessageLife {
+        name: format!("{}:{}", of.key.src.0, of.key.id.0),
+        about: submitted(of),
+        fct_us: of.fct.as_us_f64(),
+        ideal_us: of.ideal.as_us_f64(),
+        parts: lines(&of.steps).iter().map(part).collect(),
+        command: own_command_line(),
+    }
 }
 
 /// The life of a message as `--json` has it.
@@ -52,11 +77,11 @@ struct Message<'a> {
     /// By cause; together the completion time.
     spent_ps: BTreeMap<&'a str, u64>,
     /// In the order of time, without gaps.
-    steps: Vec<Part<'a>>,
+    steps: Vec<JsonPart<'a>>,
 }
 
 #[derive(Serialize)]
-struct Part<'a> {
+struct JsonPart<'a> {
     after_ps: u64,
     for_ps: u64,
     cause: &'a str,
@@ -66,7 +91,7 @@ struct Part<'a> {
 
 impl<'a> Message<'a> {
     fn of(of: &'a Explained) -> Self {
-        let part = |step: &'a Step| Part {
+        let part = |step: &'a Step| JsonPart {
             after_ps: step.after.0,
             for_ps: step.length.0,
             cause: step.cause.name,
@@ -101,17 +126,20 @@ fn us(time: Dur) -> String {
     format!("{}.{:06}", time.0 / 1_000_000, time.0 % 1_000_000)
 }
 
+/// From where to where, how much, when.
+fn submitted(of: &Explained) -> String {
+    let at = us(of.submitted.since(Time::ZERO));
+    format!("{} bytes from {} to {}, submitted at {at} us", of.len, of.key.src, of.dst)
+}
+
 fn head(of: &Explained) -> String {
     let slowdown = of.fct.0 as f64 / of.ideal.0.max(1) as f64;
     format!(
-        "message {}:{}: {} bytes from {} to {}, submitted at {} us\n\
+        "message {}:{}: {}\n\
          completed after {} us; alone in the same fabric {} us; slowdown {slowdown:.2}\n",
         of.key.src.0,
         of.key.id.0,
-        of.len,
-        of.key.src,
-        of.dst,
-        us(of.submitted.since(Time::ZERO)),
+        submitted(of),
         us(of.fct),
         us(of.ideal),
     )
@@ -128,6 +156,14 @@ impl<'a> Line<'a> {
     fn of(steps: &'a [Step]) -> Self {
         let length = steps.iter().fold(Dur::ZERO, |sum, step| sum + step.length);
         Self { first: &steps[0], length, steps: steps.len() }
+    }
+
+    /// The packet, or how many there are.
+    fn packets(&self) -> String {
+        match self.steps {
+            1 => self.first.packet.clone(),
+            n => format!("{n} packets"),
+        }
     }
 }
 
@@ -151,12 +187,9 @@ fn timeline(of: &Explained, all: bool) -> String {
         if hidden > 0 && (ENDS..ENDS + hidden).contains(&n) {
             continue;
         }
-        let Step { cause, place, packet, .. } = line.first;
+        let Step { cause, place, .. } = line.first;
         let (after, length, cause) = (us(line.first.after), us(line.length), cause.name);
-        let packets = match line.steps {
-            1 => packet.clone(),
-            n => format!("{n} packets"),
-        };
+        let packets = line.packets();
         let row = format!("{after:>16} {length:>16}  {cause:17}  {place:width$}  {packets}");
         text += &format!("\n{}", row.trim_end());
     }

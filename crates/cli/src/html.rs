@@ -34,7 +34,7 @@ pub(crate) fn check_ours(path: &Path) -> Ended {
     match std::fs::read_to_string(path) {
         Ok(page) if !page.contains(OURS) => {
             let error = Diagnostic::new(format!("{} is no page of Trimline", path.display()));
-            Err(error.hint("choose another directory with --out, or move that file").into())
+            Err(error.hint("choose another place, or move that file").into())
         }
         _ => Ok(()),
     }

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use metrics::{FileError, OutputDir};
-use scenario::{Diagnostic, ENGINE_VERSION, Error, command_line, quoted};
+use metrics::{FileError, OutputDir, ResultsOf};
+use scenario::{Diagnostic, ENGINE_VERSION, Error, command_line, quoted, unwritable};
 use serde::Serialize;
 use study::{About, Engine, JobEnd, Jobs, Options, Outcome, Plan, RunJobs, Seeding};
 
@@ -244,6 +244,28 @@ impl<'p> Batch<'p> {
                 command_line(self.command.iter().cloned())
             ),
         })
+    }
+
+    /// Where the results of all jobs together go.
+    ///
+    /// # Errors
+    /// It cannot be written, or has other results.
+    pub(crate) fn output(&self, of: ResultsOf) -> Result<OutputDir, Error> {
+        OutputDir::create_for(self.out, of).map_err(|e| {
+            match self.how.collect && e.is_forbidden() {
+                true => unwritable(&FileError { hint: self.elsewhere(), ..e }),
+                false => unwritable(&e),
+            }
+        })
+    }
+
+    /// How to have the table of jobs that are where nothing can be written.
+    fn elsewhere(&self) -> String {
+        format!(
+            "the table stands beside the jobs: copy {} to where you may write, and give that with \
+             --out",
+            self.out.display()
+        )
     }
 
     /// That the results of all jobs together cannot be written loses none of theirs.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{Curve, CurvePoint, Estimate, OutputDir, ResultsOf, StudyResults};
-use scenario::{Error, unwritable};
+use scenario::Error;
 use study::{Plan, Seeding, Sweep};
 
 use crate::jobs::{Batch, Done, nameable};
@@ -38,7 +38,7 @@ pub(crate) fn sweep(args: &args::Sweep, progress: args::Progress) -> Ended {
     for warning in sweep.warnings()? {
         tell(warning.render(false));
     }
-    let out = OutputDir::create_for(&dir, ResultsOf::Study).map_err(|e| unwritable(&e))?;
+    let out = batch.output(ResultsOf::Study)?;
     let mut done = batch.run(seeding, progress)?;
     let missing = done.take_missing();
     let results = write(&sweep, &batch, done, (out, seeding))?;

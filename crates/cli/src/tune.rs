@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use metrics::{Estimate, OutputDir, ResultsOf, Stands, TunePoint, TuneResults};
-use scenario::{Error, unwritable};
+use scenario::Error;
 use study::{Instead, Plan, Seeding, Tune};
 
 use crate::jobs::{Batch, Done, nameable};
@@ -33,7 +33,7 @@ pub(crate) fn tune(args: &args::Tune, progress: args::Progress) -> Ended {
     if let Some(scheduler) = args.jobs.emit {
         return batch.emit(scheduler, seeding);
     }
-    let out = OutputDir::create_for(&dir, ResultsOf::Search).map_err(|e| unwritable(&e))?;
+    let out = batch.output(ResultsOf::Search)?;
     let mut done = batch.run(seeding, progress)?;
     let missing = done.take_missing();
     let results = write(&tune, &batch, &done, out)?;

@@ -20,7 +20,17 @@ pub struct FileError {
     pub hint: String,
 }
 
+/// Causes for which another directory is the remedy, or another user.
+const DENIED: &str = "permission denied";
+const READ_ONLY: &str = "the file system is read-only";
+
 impl FileError {
+    /// Whether it is that nothing may be written there.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        [DENIED, READ_ONLY].contains(&self.cause.as_str())
+    }
+
     pub(crate) fn new(
         action: &'static str,
         path: &Path,
@@ -38,12 +48,10 @@ impl FileError {
                 ("the disk is full", "free some space, or choose another directory with --out")
             }
             io::ErrorKind::PermissionDenied => (
-                "permission denied",
+                DENIED,
                 "choose a directory that you may write with --out, or change its permissions",
             ),
-            io::ErrorKind::ReadOnlyFilesystem => {
-                ("the file system is read-only", "choose another directory with --out")
-            }
+            io::ErrorKind::ReadOnlyFilesystem => (READ_ONLY, "choose another directory with --out"),
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => (
                 "a file of that name is in the way",
                 "choose another directory with --out, or move the file",

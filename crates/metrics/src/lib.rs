@@ -67,7 +67,8 @@ pub use flow_stats::{
 pub use flow_trace::{FlowTraceRow, read_flow_trace};
 pub use job::{JobRow, JobStats, Stats, fold_jobs, job_times_us, read_jobs, write_jobs};
 pub use life::{
-    ByCause, CAUSES, LIFE_CAUSES, LifeCause, LifeRow, LifeStats, read_lives, write_lives,
+    ByCause, CAUSES, LIFE_CAUSES, LifeCause, LifeRow, LifeStats, read_each_life, read_lives,
+    write_lives,
 };
 pub use link::{LinkRow, QueueRow, read_links, read_queues, write_links};
 pub use manifest::{Manifest, Versions};

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 use units::Dur;
 
-use crate::table::{read_table, write_sorted};
+use crate::table::{read_each, read_table, write_sorted};
 use crate::{Columns, FileError, Pack, Row, Sorted, StagedFile};
 
 /// What a part of a completion time was spent on: its name, and a sentence on it.
@@ -175,6 +175,17 @@ pub fn write_lives(file: StagedFile, rows: &Sorted<LifeRow>) -> Result<(), FileE
 /// The file is missing, broken, or lacks a column.
 pub fn read_lives(path: &Path) -> Result<Vec<LifeRow>, FileError> {
     read_table(path)
+}
+
+/// Calls `each` with the rows of a `life.parquet`, some at a time, in file order.
+///
+/// # Errors
+/// As [`read_lives`], or what `each` says.
+pub fn read_each_life(
+    path: &Path,
+    each: impl FnMut(&[LifeRow]) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    read_each(path, each)
 }
 
 /// Where the time of measured messages went, in microseconds, by cause. Without numbers unless

@@ -32,11 +32,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let out = dir.join(run.name);
         fixture::write(&out, &run);
         fixture::traces(&out);
+        fixture::follow(&out);
         std::fs::write(out.join("report.html"), report::render(&out)?)?;
         dirs.push(out);
     }
     dirs.truncate(2);
     std::fs::write(dir.join("comparison.html"), report::render_comparison(&dirs)?)?;
+    std::fs::write(dir.join("message.html"), report::message_page(&fixture::life()))?;
     let judged = [
         ("study", fixture::study as fn(&Path)),
         ("sweep", fixture::sweep),

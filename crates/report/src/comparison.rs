@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use metrics::{Numbers, Summary, metrics_of};
 
 use crate::ReportError;
+use crate::life::compared;
 use crate::numbers::by_row;
 use crate::page::{code, shell, warnings};
 use crate::results::{Curves, Results};
@@ -58,6 +59,7 @@ pub(crate) fn page(labels: &[String], runs: &[Compared]) -> Result<String, Repor
         }
         (by_row("Run", &metrics_of(&PACKETS), &numbers))
         p.note { "Packets and queues are over the whole run." }
+        (compared(&numbers))
         h2 { "How to repeat these runs" }
         (code(&runs.iter().map(|r| r.command.as_str()).collect::<Vec<_>>().join("\n")))
     };

@@ -1,7 +1,7 @@
 //! Result files to one self-contained HTML page.
 //!
 //! [`render`] makes the page of one run, a study, a comparison over seeds or a search,
-//! [`render_comparison`] that of several runs.
+//! [`render_comparison`] that of several runs, [`message_page`] that of one message.
 //! [`scoreboard()`] is a Markdown page over several studies.
 //! The pages need no network and no fonts. The text is escaped by `maud`, and colours follow the
 //! reader's light or dark setting. Plots are live by uPlot, which is in the page; without a script,
@@ -15,6 +15,7 @@ mod heat;
 mod heat_map;
 mod jobs;
 mod life;
+mod message;
 mod number;
 mod numbers;
 mod page;
@@ -35,6 +36,7 @@ use std::path::{Path, PathBuf};
 
 use metrics::FileError;
 
+pub use message::{MessageLife, Part, message_page};
 pub use scoreboard::{of_study, score_line, scoreboard};
 
 /// Why a report could not be made.
@@ -45,8 +47,13 @@ pub enum ReportError {
     File(#[from] FileError),
     /// The directory holds no results.
     #[error("{} is not a result directory: it has no summary.json (give the directory that \
-             `trimline run --out` wrote to; a comparison without seeds has one for each label)", .0.display())]
+             `trimline run --out` wrote to)", .0.display())]
     NoResults(PathBuf),
+    /// It has the jobs of a sweep, a comparison over seeds or a search, and not what is made of
+    /// them.
+    #[error("{} has jobs and no results of all of them (give the command that ran them again; \
+             with --collect it runs nothing)", .0.display())]
+    OnlyJobs(PathBuf),
     /// A comparison of nothing.
     #[error("nothing to compare (give at least one result directory)")]
     NothingToCompare,
@@ -61,7 +68,7 @@ pub enum ReportError {
 }
 
 /// The page of the run, the study, the comparison over seeds or the search whose results are in
-/// `dir`.
+/// `dir`; of a directory of runs the page that compares them, in the order of their names.
 ///
 /// # Errors
 /// A result file is missing or broken.
@@ -77,6 +84,15 @@ pub fn render(dir: &Path) -> Result<String, ReportError> {
     let tune = dir.join("tune.json");
     if tune.exists() {
         return tune::page(&metrics::TuneResults::read(&tune)?);
+    }
+    if !dir.join("summary.json").exists() {
+        if dir.join("jobs").is_dir() {
+            return Err(ReportError::OnlyJobs(dir.to_owned()));
+        }
+        let runs = results::runs_in(dir);
+        if !runs.is_empty() {
+            return render_comparison(&runs);
+        }
     }
     run::page(&results::Results::read(dir)?)
 }

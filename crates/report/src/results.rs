@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use metrics::{
-    CriticalRow, FlowRow, FlowTraceRow, JobRow, LinkRow, Manifest, QueueRow, Series, SizeBucket,
-    Sorter, StepRow, Summary, Thinning, Window, long_flow_goodputs, read_critical, read_each_flow,
-    read_flow_trace, read_jobs, read_links, read_queues, read_series, read_steps, size_range,
+    CriticalRow, FlowRow, FlowTraceRow, JobRow, LifeRow, LinkRow, Manifest, QueueRow, Series,
+    SizeBucket, Sorter, StepRow, Summary, Thinning, Window, long_flow_goodputs, read_critical,
+    read_each_flow, read_each_life, read_flow_trace, read_jobs, read_links, read_queues,
+    read_series, read_steps, size_range,
 };
 use units::Time;
 
@@ -14,6 +15,9 @@ use crate::ReportError;
 
 /// How many of the largest messages are kept.
 const LARGEST: usize = 12;
+
+/// How many of the slowest messages are kept.
+const SLOWEST: usize = 12;
 
 /// Points of a line; of a distribution, as [`metrics::cdf`].
 pub(crate) type Curve = Vec<(f64, f64)>;
@@ -139,6 +143,22 @@ impl Results {
         Ok(if path.exists() { Some(read_queues(&path)?) } else { None })
     }
 
+    /// Where the time went of the measured messages that took the longest, that first; none unless
+    /// messages were followed.
+    pub(crate) fn slowest(&self) -> Result<Vec<LifeRow>, ReportError> {
+        let path = self.dir.join("life.parquet");
+        let mut slowest: Vec<LifeRow> = Vec::new();
+        if path.exists() {
+            read_each_life(&path, |rows| {
+                slowest.extend(rows.iter().filter(|row| row.measured));
+                slowest.sort_unstable_by_key(|row| (Reverse(row.fct), row.src, row.msg));
+                slowest.truncate(SLOWEST);
+                Ok(())
+            })?;
+        }
+        Ok(slowest)
+    }
+
     /// Windows, rates and round trips of messages, if the run has them.
     pub(crate) fn flow_trace(&self) -> Result<Option<Vec<FlowTraceRow>>, ReportError> {
         let path = self.dir.join("flow_trace.parquet");
@@ -150,6 +170,17 @@ impl Results {
 fn add([fcts, slow]: &mut [Sorter<f64>; 2], rows: &[FlowRow]) -> Result<(), metrics::FileError> {
     metrics::fct_us(rows).into_iter().try_for_each(|value| fcts.push(value))?;
     metrics::slowdowns(rows).into_iter().try_for_each(|value| slow.push(value))
+}
+
+/// The directories of runs in `dir`, by name: what a comparison without seeds leaves.
+pub(crate) fn runs_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_run = |dir: &PathBuf| {
+        ["summary.json", "flows.parquet"].iter().all(|file| dir.join(file).is_file())
+    };
+    let mut runs: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_run).collect();
+    runs.sort();
+    runs
 }
 
 /// A short label for each directory: its name, or the whole path where that is not unique.

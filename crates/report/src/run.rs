@@ -35,7 +35,7 @@ pub(crate) fn page(results: &Results) -> Result<String, ReportError> {
         (traffic(summary))
         (largest(&results.curves.largest, summary.sim_time_us))
         (flow_trace(results)?)
-        (life(&summary.life_us))
+        (life(&summary.life_us, &results.slowest()?))
         (jobs(results)?)
         (training(results))
         (phases(&summary.phases))

@@ -118,10 +118,19 @@ fn a_life_is_that_of_the_run_and_its_causes_sum_up() {
     let page = std::fs::read_to_string(dir.path().join("run/report.html")).unwrap();
     assert!(page.contains("Where the time went"));
 
-    let of_run = trimline(dir.path(), &["explain", "run"]);
+    let of_run = trimline(dir.path(), &["explain", "run", "--page", "life.html"]);
     let of_file = trimline(dir.path(), &[&["explain", &file, "max"][..], &short].concat());
     let (of_run, of_file) = (text(&of_run.stdout), text(&of_file.stdout));
+    let (of_run, said) = of_run.rsplit_once("page: ").unwrap();
+    assert_eq!(said.trim(), "life.html");
     assert!(of_run.starts_with("message ") && of_run == of_file, "{of_run}\n{of_file}");
+    // The page of the run has this message as the slowest, its own page has each part.
+    let named = of_run.split(": ").next().unwrap().trim_start_matches("message ");
+    assert!(page.contains(&format!(">{named}</text>")), "{named}");
+    let life = std::fs::read_to_string(dir.path().join("life.html")).unwrap();
+    for text in [&format!("<h1>Message {named}</h1>"), "<td>receiver wait</td>", " -&gt; host "] {
+        assert!(life.contains(text), "{text} is missing");
+    }
     let sums: Vec<&str> = of_run.split("\n\n").last().unwrap().lines().collect();
     let (fct, causes) = sums.split_last().unwrap();
     assert!(fct.starts_with("completion time") && causes.len() > 3, "{of_run}");
@@ -183,8 +192,12 @@ fn compare_prints_one_table_and_a_report() {
     assert!(header.contains("NDP") && header.contains("NewReno"), "{stdout}");
     assert!(stdout.contains("messages completed"), "{stdout}");
     assert!(stdout.contains("report: out/compare/report.html"), "{stdout}");
-    assert!(dir.path().join("out/compare/report.html").is_file());
+    let page = dir.path().join("out/compare/report.html");
+    let before = std::fs::read_to_string(&page).unwrap();
     assert!(dir.path().join("out/compare/incast_ndp/summary.json").is_file());
+    std::fs::remove_file(&page).unwrap();
+    trimline(dir.path(), &["report", "out/compare"]);
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), before, "the page can be built again");
 }
 
 #[test]

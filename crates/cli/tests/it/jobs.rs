@@ -420,6 +420,13 @@ fn on_a_full_disk_the_results_of_other_jobs_stay() {
     assert_eq!(resumed.status.code(), Some(0), "{resumed:?}");
     let after = finished(Path::new(out));
     assert!(after.len() == 12 && before.iter().all(|(job, at)| after[job] == *at));
+    let read_only = Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0.path()).status();
+    assert!(read_only.unwrap().success());
+    let refused = trimline(dir.path(), &["sweep", "x.toml", "--out", out, "--collect"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let said = text(&refused.stderr).replace("\n        ", " ");
+    assert!(said.contains("the file system is read-only"), "{said}");
+    assert!(said.contains("to where you may write"), "{said}");
 }
 
 #[test]

@@ -157,6 +157,23 @@ fn runs_side_by_side() {
         assert!(page.contains(text), "{text:?} is missing");
     }
     assert_eq!(page.matches("class=\"swatch\"").count(), 4, "two plots with two runs each");
+    assert_eq!(render(dir.path()).unwrap(), page, "the directory of both");
+    assert!(!page.contains("Where the time went"), "no messages were followed");
+    fixture::follow(&dirs[0]);
+    let page = render_comparison(&dirs).unwrap();
+    assert!(page.contains("mean time: fabric_queueing") && page.contains("<td>30.0</td>"));
+}
+
+#[test]
+fn a_run_has_its_slowest_messages() {
+    let dir = tempfile::tempdir().unwrap();
+    fixture::write(dir.path(), &WEB_SEARCH);
+    fixture::follow(dir.path());
+    let page = render(dir.path()).unwrap();
+    assert_self_contained(&page);
+    // The slowest is the first of twelve; the 13th, and one that is not measured, are not there.
+    let lanes: Vec<usize> = (0..30).filter(|n| page.contains(&format!(">{n}:7</text>"))).collect();
+    assert_eq!(lanes, (17..29).collect::<Vec<_>>());
 }
 
 #[test]
@@ -176,6 +193,10 @@ fn what_is_missing_or_broken_is_named() {
         std::fs::remove_file(&path).unwrap();
         assert!(error().contains(if name == "summary.json" { "no summary.json" } else { name }));
     }
+    let runs = dir.path().join("runs");
+    std::fs::create_dir_all(runs.join("jobs")).unwrap();
+    let said = render(&runs).unwrap_err().to_string();
+    assert!(said.contains("has jobs and no results of all of them"), "{said}");
     let error = render_comparison(&[]).unwrap_err().to_string();
     assert!(error.contains("nothing to compare"), "{error}");
 }
