@@ -27,6 +27,8 @@ const NOT_DRAWN: [&str; 20] = [
     "traffic.file.start_unit = us",
     // It needs astra-sim's files of a system.
     "traffic.job.algorithm = trace",
+    // It needs a file: crates/scenario/tests/it/job.rs.
+    "traffic.job.placement = file",
     "traffic.partition-aggregate.aggregate = proportional",
     "traffic.partition-aggregate.compute_kind = exponential",
     "traffic.poisson.matrix = random",
