@@ -449,8 +449,9 @@ fn a_slow_gpu_holds_up_all_ranks() {
 #[test]
 fn a_paused_gpu_holds_up_all_ranks() {
     let pause = "fault=[{at='5us', action='pause', rank=5, until='35us'}]";
-    let sets = ["traffic.0.compute=10us", pause];
-    let (results, well) = (run(IDLE, &sets), run(IDLE, &sets[..1]));
+    let sets = ["traffic.0.compute=10us", "traffic.0.collective=barrier", pause];
+    let text = IDLE.replace("size = \"800kB\"\n", "");
+    let (results, well) = (run(&text, &sets), run(&text, &sets[..2]));
     let end = |results: &Results, step| {
         results.steps.iter().filter(|row| row.step == step).map(|row| row.end).max().unwrap()
     };

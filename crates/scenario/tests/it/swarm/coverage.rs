@@ -12,7 +12,7 @@ use super::{kinds_of_traffic, names};
 type Words = BTreeSet<String>;
 
 /// Words of keys that are not drawn yet: presets and choices that only the schema names.
-const NOT_DRAWN: [&str; 20] = [
+const NOT_DRAWN: [&str; 21] = [
     // crates/scenario/tests/it/flow_level.rs and calibration.rs have them.
     "engine.level = auto",
     "engine.level = flow",
