@@ -1,6 +1,6 @@
 //! [`Placement`]: which host each rank is on.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use units::HostId;
 
@@ -77,7 +77,7 @@ impl Placement {
     pub fn listed(of_rank: &[HostId], per_host: u32) -> Result<Self, PlacementError> {
         let ranks = of_rank.len() as u32;
         Self::check(ranks, of_rank, per_host)?;
-        let (mut hosts, mut places) = (Vec::new(), HashMap::new());
+        let (mut hosts, mut places) = (Vec::new(), BTreeMap::new());
         let mut counts: Vec<u32> = Vec::new();
         for (rank, &host) in (0..).zip(of_rank) {
             let place = *places.entry(host).or_insert(hosts.len());

@@ -43,11 +43,15 @@ pub(crate) fn end_of(slowdowns: &[Slowdown], start: Time, work: Dur) -> Time {
         let times = slowdowns.iter().flat_map(|slow| [slow.from, slow.until]);
         let next = times.filter(|&time| time > at).min().unwrap_or(Time::NEVER);
         let span = u128::from(next.since(at).0);
-        let needed = left.saturating_mul(factor).div_ceil(ONE);
+        let is_paused = factor >= Slowdown::PAUSED.into();
+        let needed = match is_paused {
+            true => u128::MAX,
+            false => left.saturating_mul(factor).div_ceil(ONE),
+        };
         if needed <= span || next == Time::NEVER {
             return at.saturating_add(Dur(u64::try_from(needed).unwrap_or(u64::MAX)));
         }
-        if factor < Slowdown::PAUSED.into() {
+        if !is_paused {
             left -= span.saturating_mul(ONE) / factor;
         }
         at = next;
