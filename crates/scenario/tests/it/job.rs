@@ -333,7 +333,8 @@ fn overlapping_hides_communication() {
     assert!(with < without, "{with} {without}");
 }
 
-/// What fails in mid-job at `at` µs and comes back: a link, a switch, a NIC's link, optics that flap.
+/// What fails in mid-job at `at` µs and comes back: a link, a switch, a NIC's link, optics that
+/// flap.
 fn failure(which: u64, at: u64) -> String {
     let back = at + 200;
     let both = |what: &str| {
@@ -470,8 +471,8 @@ fn a_paused_gpu_holds_up_all_ranks() {
 }
 
 /// Every kind of fault in the second of four steps: the job comes through, and until the fault
-/// nothing is otherwise. What it costs, and when the first message is late, is printed: docs/jobs.md
-/// has it.
+/// nothing is otherwise. What it costs, and when the first message is late, is printed:
+/// docs/jobs.md has it.
 #[test]
 fn a_job_comes_through_every_kind_of_fault() {
     let base = [

@@ -1,5 +1,5 @@
-//! astra-sim's JSON file of a network for its ns-3 front end, as far as it says how many ranks there
-//! are: the fabric is the scenario's.
+//! astra-sim's JSON file of a network for its ns-3 front end, as far as it says how many ranks
+//! there are: the fabric is the scenario's.
 
 use std::collections::BTreeMap;
 
