@@ -594,7 +594,7 @@ class TrafficJob(TypedDict, total=False):
     groups: str
     """Astra-sim's JSON of groups, for Chakra traces that do not say them."""
     hosts: Union[str, int]
-    """The hosts that ranks may be placed on, in this order."""
+    """The hosts that ranks may be placed on, lowest number first."""
     in_flight: int
     """The most messages of a collective that a channel has unacknowledged at one rank (NCCL: 8)
     (at least 1)."""

@@ -73,7 +73,7 @@ pub(super) struct Keys {
 }
 
 keys! { "traffic.job" JOB: Written {
-    hosts (job.hosts): HostSet, "the hosts that ranks may be placed on, in this order".default("");
+    hosts (job.hosts): HostSet, "the hosts that ranks may be placed on, lowest number first".default("");
     ranks_per_host (job.per_host): u32 [1..=256], "how many ranks (GPUs) a host has".written();
     placement (job.seating): Seating,
         "`packed`: ranks fill one host after the other. `spread`: each goes to the next host. \
