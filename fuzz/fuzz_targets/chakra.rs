@@ -4,11 +4,12 @@
 
 use ai::readers::{File, Options, ReadError, read_chakra};
 
-libfuzzer_sys::fuzz_target!(|data: (&[u8], Option<&[u8]>, Option<&[u8]>)| {
-    let (bytes, groups, system) = data;
+libfuzzer_sys::fuzz_target!(|data: (&[u8], [Option<&[u8]>; 3])| {
+    let (bytes, jsons) = data;
     let files = ["x.0.et", "x.1.et"].map(|name| File { name, bytes });
-    let [groups, system] = [groups, system].map(|json| Some(File { name: "x.json", bytes: json? }));
-    let options = Options { ranks: 2, groups, system };
+    let [groups, system, network] =
+        jsons.map(|json| Some(File { name: "x.json", bytes: json? }));
+    let options = Options { ranks: 2, groups, system, network };
     if let Err(ReadError::Record(error)) = read_chakra(&files, &options) {
         assert!(error.offset <= bytes.len(), "{error:?}");
     }

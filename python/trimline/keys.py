@@ -594,7 +594,7 @@ class TrafficJob(TypedDict, total=False):
     groups: str
     """Astra-sim's JSON of groups, for Chakra traces that do not say them."""
     hosts: Union[str, int]
-    """The hosts that ranks may be placed on, in this order."""
+    """The hosts that ranks may be placed on, lowest number first."""
     in_flight: int
     """The most messages of a collective that a channel has unacknowledged at one rank (NCCL: 8)
     (at least 1)."""
@@ -607,6 +607,8 @@ class TrafficJob(TypedDict, total=False):
     name: str
     """Results of this table's messages alone: `traffic.<name>` in summary.json (letters, digits,
     `-`, `_`; no two that differ in `-` and `_` only)."""
+    network: str
+    """Astra-sim's JSON of a network for its ns-3 front end: the trace must have as many ranks."""
     nic_wiring: Literal["rail", "leaf"]
     """`rail`: the NICs of a node hang at as many leaves, NIC r at leaf r of each group of `nics`
     leaves. `leaf`: they are consecutive hosts of one leaf."""
@@ -620,8 +622,11 @@ class TrafficJob(TypedDict, total=False):
     pipeline_parallel: int
     """Stages: `activations` go from one to the next, and back. Forward and backward passes
     alternate (1F1B) (1 to 1048576)."""
-    placement: Literal["packed", "spread"]
-    """`packed`: ranks fill one host after the other. `spread`: each goes to the next host."""
+    placement: Literal["packed", "spread", "file"]
+    """`packed`: ranks fill one host after the other. `spread`: each goes to the next host.
+    `file`: as `placement_file` says."""
+    placement_file: str
+    """A host for each rank, a number a line, rank 0 first; lines with `#` in front do not count."""
     priority: int
     """0 is the most urgent; used by NDP's `discipline = "prio"` (0 to 255)."""
     ranks: int
@@ -645,6 +650,8 @@ class TrafficJob(TypedDict, total=False):
     Messages that fail so are not delivered (above 0)."""
     straggler_excess: Union[float, int]
     """How much longer: 0.5 is half as long again (0 to 1000000)."""
+    straggler_kind: Literal["fixed", "exponential"]
+    """Whether `straggler_excess` is always the same, or the mean of what each draws."""
     straggler_share: Union[float, int]
     """The share of pieces of work that take longer, drawn for each (0 to 1)."""
     system: str
@@ -1599,7 +1606,7 @@ class Engine(TypedDict, total=False):
 class Fault(TypedDict, total=False):
     """The table `[fault]`."""
 
-    action: Literal["down", "up", "flap", "rate", "loss", "slow"]
+    action: Literal["down", "up", "flap", "rate", "loss", "slow", "pause"]
     """What."""
     announce: bool
     """Whether switches and hosts hear of its beginning and of its end, each

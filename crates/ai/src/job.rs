@@ -36,6 +36,8 @@ pub struct Straggler {
     pub share: f64,
     /// How many times longer, beyond once: 0.5 makes 3 of 2.
     pub excess: f64,
+    /// Whether that is the mean of an exponential distribution, from which each task draws.
+    pub exponential: bool,
 }
 
 /// How a job is carried.

@@ -1,5 +1,7 @@
 //! [`Placement`]: which host each rank is on.
 
+use std::collections::BTreeMap;
+
 use units::HostId;
 
 use crate::graph::Rank;
@@ -25,6 +27,16 @@ pub enum PlacementError {
     /// No ranks per host, or too many.
     #[error("{0} ranks on a host: it can have 1 to {RANKS_PER_HOST_MAX}")]
     PerHost(u32),
+    /// A host is named for more ranks than it may have.
+    #[error("rank {rank} is one too many on {host}, which has {per_host}")]
+    Crowded {
+        /// The first rank without a place.
+        rank: u32,
+        /// Its host.
+        host: HostId,
+        /// How many a host may have.
+        per_host: u32,
+    },
 }
 
 /// The hosts of a job and the ranks on each.
@@ -56,6 +68,29 @@ impl Placement {
     pub fn spread(ranks: u32, hosts: &[HostId], per_host: u32) -> Result<Self, PlacementError> {
         let needed = Self::check(ranks, hosts, per_host)?;
         Ok(Self::of(ranks, hosts, |rank| rank % needed))
+    }
+
+    /// Rank 0 goes to the first host of `of_rank`, rank 1 to the second, and so on.
+    ///
+    /// # Errors
+    /// More than `per_host` ranks on a host, or no possible number on each.
+    pub fn listed(of_rank: &[HostId], per_host: u32) -> Result<Self, PlacementError> {
+        let ranks = of_rank.len() as u32;
+        Self::check(ranks, of_rank, per_host)?;
+        let (mut hosts, mut places) = (Vec::new(), BTreeMap::new());
+        let mut counts: Vec<u32> = Vec::new();
+        for (rank, &host) in (0..).zip(of_rank) {
+            let place = *places.entry(host).or_insert(hosts.len());
+            if place == hosts.len() {
+                hosts.push(host);
+                counts.push(0);
+            }
+            counts[place] += 1;
+            if counts[place] > per_host {
+                return Err(PlacementError::Crowded { rank, host, per_host });
+            }
+        }
+        Ok(Self::of(ranks, &hosts, |rank| places[&of_rank[rank as usize]] as u32))
     }
 
     /// How many hosts that takes.
@@ -159,6 +194,16 @@ mod tests {
         assert_eq!((spread.host(Rank(4)), spread.len()), (HostId(3), 5));
         let few = Placement::spread(4, &hosts, 2).unwrap();
         assert_eq!(few.hosts(), [HostId(7), HostId(3)], "as few hosts as suffice");
+    }
+
+    #[test]
+    fn listed_takes_hosts_as_they_come() {
+        let hosts = [7, 3, 7, 9].map(HostId);
+        let listed = Placement::listed(&hosts, 2).unwrap();
+        assert_eq!(seats(&listed), [(0, 0), (1, 0), (0, 1), (2, 0)]);
+        assert_eq!(listed.hosts(), [7, 3, 9].map(HostId));
+        let crowded = Placement::listed(&hosts, 1).unwrap_err().to_string();
+        assert_eq!(crowded, "rank 2 is one too many on host 7, which has 1");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use rustc_hash::FxBuildHasher;
 use units::{Dur, HostId, MsgId, MsgKey, Time, TimerId};
 
 use crate::graph::{InstanceId, Kind, Rank};
-use crate::job::Job;
+use crate::job::{Job, Straggler};
 use rank::{RankState, Report};
 use running::Running;
 use scale_up::{Beside, Source};
@@ -28,6 +28,7 @@ const AGENDA: TimerId = TimerId(0);
 /// So many steps at the end of a job are played in any case.
 const LAST_STEPS: u32 = 2;
 const STRAGGLES: Purpose = Purpose::new("job: stragglers");
+const STRAGGLES_BY: Purpose = Purpose::new("job: how much longer stragglers take");
 
 /// What a [`Work`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,11 +243,8 @@ impl Player {
         };
         rank.started(&self.job, task, cx.now, seat, &mut self.ready);
         rank.works(cx.now);
-        let straggler = self.job.config().straggler;
         let draw = u64::from(seat) << 32 | u64::from(task);
-        let is_slow = straggler.share > 0.0 && cx.draw.unit(STRAGGLES, draw) < straggler.share;
-        let excess =
-            if is_slow { Dur((dur.0 as f64 * straggler.excess) as u64) } else { Dur::ZERO };
+        let excess = excess(self.job.config().straggler, cx, draw, dur);
         let done = rank.done_at(cx.now, dur + excess);
         self.schedule(done, Due::Computed { seat, task });
     }
@@ -505,6 +503,19 @@ impl App for Player {
     fn signal_delay(&self) -> Option<Dur> {
         let several = self.job.placement().nics() > 1;
         several.then_some(self.job.config().scale_up.latency)
+    }
+}
+
+/// How much longer work of `dur`, whose number of draws is `draw`, takes if it straggles.
+fn excess(straggler: Straggler, cx: &AppCx<'_>, draw: u64, dur: Dur) -> Dur {
+    if straggler.share == 0.0 || cx.draw.unit(STRAGGLES, draw) >= straggler.share {
+        return Dur::ZERO;
+    }
+    let mean = dur.0 as f64 * straggler.excess;
+    if straggler.exponential {
+        workload::arrivals::exponential(mean, cx.draw.unit(STRAGGLES_BY, draw))
+    } else {
+        Dur(mean as u64)
     }
 }
 

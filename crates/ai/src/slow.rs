@@ -18,11 +18,14 @@ pub struct Slowdown {
     /// Until when; [`Time::NEVER`]: for good.
     pub until: Time,
     /// How many times as long work takes meanwhile, in millionths; at least 1. Factors of
-    /// slowdowns that overlap multiply.
+    /// slowdowns that overlap multiply. [`Slowdown::PAUSED`]: nothing is done.
     pub millionths: u64,
 }
 
 impl Slowdown {
+    /// The factor of a GPU that stands still.
+    pub const PAUSED: u64 = u64::MAX;
+
     fn holds(&self, at: Time) -> bool {
         self.from <= at && at < self.until
     }
@@ -40,11 +43,17 @@ pub(crate) fn end_of(slowdowns: &[Slowdown], start: Time, work: Dur) -> Time {
         let times = slowdowns.iter().flat_map(|slow| [slow.from, slow.until]);
         let next = times.filter(|&time| time > at).min().unwrap_or(Time::NEVER);
         let span = u128::from(next.since(at).0);
-        let needed = left.saturating_mul(factor).div_ceil(ONE);
+        let is_paused = factor >= Slowdown::PAUSED.into();
+        let needed = match is_paused {
+            true => u128::MAX,
+            false => left.saturating_mul(factor).div_ceil(ONE),
+        };
         if needed <= span || next == Time::NEVER {
             return at.saturating_add(Dur(u64::try_from(needed).unwrap_or(u64::MAX)));
         }
-        left -= span.saturating_mul(ONE) / factor;
+        if !is_paused {
+            left -= span.saturating_mul(ONE) / factor;
+        }
         at = next;
     }
 }
@@ -74,6 +83,10 @@ mod tests {
         assert_eq!(end(&twice, 200, 10), 210, "after");
         let both = [slow(100, never, 2_000_000), slow(150, 170, 3_000_000)];
         assert_eq!(end(&both, 100, 30), 174, "25 at a half, 3 at a sixth, 2 at a half");
+        let paused = [slow(100, 200, Slowdown::PAUSED), slow(150, 300, 2_000_000)];
+        assert_eq!(end(&paused, 70, 50), 240, "30 before, nothing until 200, 20 at a half");
+        let day = slow(0, 90_000_000_000_000_000, Slowdown::PAUSED);
+        assert_eq!(end(&[day], 5, 3), day.until.0 + 3, "a day");
         assert_eq!(end(&[slow(0, never, 500_000)], 10, 20), 20, "faster");
         assert_eq!(end(&[slow(0, never, 1_500_000)], 0, 3), 5, "rounded up");
         assert_eq!(end(&[slow(0, never, u64::MAX)], 5, u64::MAX), never, "no overflow");

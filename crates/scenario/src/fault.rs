@@ -42,6 +42,7 @@ enum Action {
     Rate,
     Loss,
     Slow,
+    Pause,
 }
 
 choices!(Action,
@@ -50,7 +51,8 @@ choices!(Action,
     "flap" => Action::Flap,
     "rate" => Action::Rate,
     "loss" => Action::Loss,
-    "slow" => Action::Slow);
+    "slow" => Action::Slow,
+    "pause" => Action::Pause);
 
 /// What a table says.
 #[derive(Default)]
@@ -182,7 +184,7 @@ fn spans(table: &mut Reader<'_>, written: &mut Written) -> Checked<Vec<Span>> {
         Action::Flap => return flap(table, written),
         Action::Rate => FaultAction::Rate(written.rate),
         Action::Loss => FaultAction::Loss(written.probability),
-        Action::Down | Action::Up | Action::Slow => FaultAction::Down,
+        Action::Down | Action::Up | Action::Slow | Action::Pause => FaultAction::Down,
     };
     let until = written.until.unwrap_or(Time::NEVER);
     Ok(vec![Span { from: at, until, action, announced: written.announce }])

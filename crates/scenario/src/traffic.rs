@@ -6,6 +6,7 @@ mod ends;
 mod file;
 mod flows;
 mod job;
+mod job_placement;
 mod job_trace;
 mod loops;
 mod pairs;

@@ -147,7 +147,7 @@ const CONFIG: Config = Config {
     choice: Choice::Fixed(Algorithm::Ring),
     cut: Cut::WHOLE,
     scale_up: ScaleUp { rate: NVLINK, latency: HOP },
-    straggler: Straggler { share: 0.0, excess: 0.0 },
+    straggler: Straggler { share: 0.0, excess: 0.0, exponential: false },
     channel: 0,
     prio: 0,
     tell_tasks: false,
@@ -381,16 +381,27 @@ fn a_stream_does_one_thing_at_a_time() {
 
 #[test]
 fn stragglers_take_longer_and_are_drawn() {
-    let mut job = Builder::new(1).unwrap();
-    for stream in 0..200 {
-        let work = Kind::Compute { dur: Dur::from_us(10), stream };
-        let task = Task { step: stream.into(), ..Task::new(work) };
-        job.add(Rank(0), task).unwrap();
-    }
-    let straggler = Straggler { share: 0.25, excess: 0.5 };
-    let mut net = placed(job, 1, Config { straggler, ..CONFIG });
-    net.run();
-    let times: Vec<Dur> = net.of(What::Step).iter().map(|r| r.end.since(r.start)).collect();
+    let times = |share, exponential| -> Vec<Dur> {
+        let mut job = Builder::new(1).unwrap();
+        for stream in 0..200 {
+            let work = Kind::Compute { dur: Dur::from_us(10), stream };
+            let task = Task { step: stream.into(), ..Task::new(work) };
+            job.add(Rank(0), task).unwrap();
+        }
+        let straggler = Straggler { share, excess: 0.5, exponential };
+        let mut net = placed(job, 1, Config { straggler, ..CONFIG });
+        net.run();
+        net.of(What::Step).iter().map(|r| r.end.since(r.start)).collect()
+    };
+    // The mean of 200 draws around 15 us, whose deviation is 5: 0.35 us, here four times that.
+    let drawn = times(1.0, true);
+    let mean = drawn.iter().map(|time| time.as_us_f64()).sum::<f64>() / 200.0;
+    assert!((13.6..16.4).contains(&mean), "{mean}");
+    assert!(drawn.iter().all(|time| *time >= Dur::from_us(10)), "{drawn:?}");
+    // exp(-2) of an exponential distribution is above twice its mean: 27 of 200, deviation 5.
+    let long = drawn.iter().filter(|time| **time > Dur::from_us(20)).count();
+    assert!((8..48).contains(&long), "{long}");
+    let times = times(0.25, false);
     let slow = times.iter().filter(|time| **time == Dur::from_us(15)).count();
     assert!((30..70).contains(&slow), "{slow} of 200");
     assert_eq!(slow + times.iter().filter(|time| **time == Dur::from_us(10)).count(), 200);

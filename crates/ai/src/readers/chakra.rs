@@ -12,10 +12,12 @@
 //!   end astra-sim.
 //! - astra-sim's JSON of a system cuts collectives into pieces (`preferred-dataset-splits`), of
 //!   which `active-chunks-per-dimension` run at a time, and names their algorithm.
+//! - astra-sim's JSON of a network says how many ranks there are, which must be those of the trace.
 //! - Memory is not played: loads and stores take no time.
 //! - astra-sim runs one collective or send of a rank at a time. Here all that can start does.
 
 mod groups;
+mod network;
 mod proto;
 mod system;
 
@@ -88,6 +90,9 @@ pub fn read_chakra(files: &[File<'_>], options: &Options<'_>) -> Result<Trace, R
         None => Names::default(),
     };
     let mut warnings = Warnings::default();
+    if let Some(file) = options.network {
+        network::check(&file, ranks, &mut warnings)?;
+    }
     let system = match options.system {
         Some(file) => system::read(&file, &mut warnings)?,
         None => System::default(),

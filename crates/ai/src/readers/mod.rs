@@ -74,6 +74,8 @@ pub struct Options<'a> {
     pub groups: Option<File<'a>>,
     /// How Chakra traces' collectives are carried out: astra-sim's JSON of a system.
     pub system: Option<File<'a>>,
+    /// The network that a Chakra trace is for: astra-sim's JSON for its ns-3 front end.
+    pub network: Option<File<'a>>,
 }
 
 /// A trace that was read.

@@ -22,7 +22,7 @@ fn trace(name: &str, room: u32) -> Trace {
         .collect();
     let files: Vec<File<'_>> = files.iter().map(|(name, bytes)| File { name, bytes }).collect();
     let format = Format::of(files[0].name).expect("a known end");
-    read(&files, format, &Options { ranks: room, groups: None, system: None })
+    read(&files, format, &Options { ranks: room, groups: None, system: None, network: None })
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -75,7 +75,11 @@ fn chakra() {
     let names: Vec<String> = (0..4).map(|rank| format!("nodes.{rank}.et")).collect();
     let files = names.iter().map(|name| File { name, bytes: &bytes }).collect::<Vec<_>>();
     let of = |ranks: usize| {
-        read(&files[..ranks], Format::Chakra, &Options { ranks: 8, groups: None, system: None })
+        read(
+            &files[..ranks],
+            Format::Chakra,
+            &Options { ranks: 8, groups: None, system: None, network: None },
+        )
     };
     let trace = of(2).unwrap();
     assert_eq!(counts(&trace), [2 * 6, 0, 0, 2 * 3]);
@@ -132,7 +136,7 @@ fn a_trace_for_more_ranks_than_there_is_room_for_is_an_error() {
         let bytes = std::fs::read(data(name)).unwrap();
         let files = [File { name, bytes: &bytes }];
         let format = Format::of(name).unwrap();
-        let options = Options { ranks: 7, groups: None, system: None };
+        let options = Options { ranks: 7, groups: None, system: None, network: None };
         let error = read(&files, format, &options).expect_err(name).to_string();
         assert!(error.starts_with(&format!("{name}{place}")), "{error}");
     }
@@ -140,7 +144,7 @@ fn a_trace_for_more_ranks_than_there_is_room_for_is_an_error() {
 
 #[test]
 fn files_that_are_no_text_or_too_many_say_so() {
-    let options = Options { ranks: 7, groups: None, system: None };
+    let options = Options { ranks: 7, groups: None, system: None, network: None };
     let file = File { name: "x.goal", bytes: b"num_ranks 1\n\xff" };
     let error = read(&[file], Format::Goal, &options).expect_err("no text").to_string();
     assert!(error.starts_with("x.goal:1:12: the file is not text in UTF-8"), "{error}");

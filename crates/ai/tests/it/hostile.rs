@@ -44,7 +44,7 @@ fn sound(trace: &Trace) -> Result<(), TestCaseError> {
 /// A text's error stands inside it, or where its missing end would be; it says what is wrong and
 /// how to mend it, and its value is what stands there. In CSV quotes are taken off values.
 fn of_text(bytes: &[u8], format: Format) -> Result<(), TestCaseError> {
-    let options = Options { ranks: ROOM, groups: None, system: None };
+    let options = Options { ranks: ROOM, groups: None, system: None, network: None };
     let error = match read(&[File { name: "f", bytes }], format, &options) {
         Ok(trace) => return sound(&trace),
         Err(ReadError::Text(error)) => error,
@@ -94,7 +94,7 @@ fn chakra() {
         "astra-sim/all_gather/8npus_1MB/all_gather.3.et",
         "nodes.0.et",
     ]);
-    let options = Options { ranks: ROOM, groups: None, system: None };
+    let options = Options { ranks: ROOM, groups: None, system: None, network: None };
     many("chakra", &valid, |bytes| {
         let files = [File { name: "f.1.et", bytes }, File { name: "f.0.et", bytes }];
         match read(&files, Format::Chakra, &options) {

@@ -372,6 +372,50 @@ fn distribution_that_does_not_increase() {
     insta::assert_snapshot!(refused_with(&text, &[("sizes.txt", sizes)], &[]));
 }
 
+/// Where a job cannot be, its file is named, and the line or the record.
+#[test]
+fn jobs_that_cannot_be() {
+    let scenario = include_str!("../../../../scenarios/ai/ring.toml");
+    let job = scenario.find("[traffic]").unwrap();
+    let with = |rest: &str| {
+        let keys = "ranks_per_host = 1\nplacement = \"packed\"\nalgorithm = \"ring\"\n\
+                    connections = \"persistent\"";
+        format!("{}[traffic]\nkind = \"job\"\n{keys}\n{rest}\n", &scenario[..job])
+    };
+    let goal = |ranks: &str| format!("num_ranks {ranks}\n}}\n");
+    let blocks: String = (0..17).map(|rank| format!("rank {rank} {{\na: calc 1\n}}\n")).collect();
+    for (text, expected) in [
+        (goal("1\nrank 0 {\na: send 8b to 0"), ["x.goal:3", "a message of its own"]),
+        (
+            goal("1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a"),
+            ["x.goal:3", "wait"],
+        ),
+        (goal("2\nrank 0 {\na: send 8b to 1\n}\nrank 1 {\na: calc 1"), ["x.goal:3", "receive"]),
+        (format!("num_ranks 17\n{blocks}"), ["x.goal:1", "more ranks than the 16"]),
+    ] {
+        let said = refused_with(&with("file = \"x.goal\""), &[("x.goal", &text)], &[]);
+        assert!(expected.iter().all(|part| said.contains(part)), "{text}: {said}");
+    }
+    // An all-reduce that half of its ranks do not take part in, and a cut-off record.
+    let data =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../ai/tests/data/astra-sim/all_reduce/4npus_1MB");
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = |rank: u32| std::fs::read(format!("{data}/all_reduce.{rank}.et")).unwrap();
+    let whole = bytes(0);
+    // The metadata alone: a varint of its length, below 128, and so many bytes.
+    let metadata = &whole[..=usize::from(whole[0])];
+    for (rank_1, expected) in [
+        (metadata.to_vec(), ["x.0.et: record 2", "rank 1"]),
+        (whole[..whole.len() - 9].to_vec(), ["x.1.et: record 2", "cut off"]),
+    ] {
+        for (name, bytes) in [("x.0.et", &whole), ("x.1.et", &rank_1)] {
+            std::fs::write(dir.path().join(name), bytes).unwrap();
+        }
+        let said = refused_with(&with(&format!("file = {:?}", dir.path())), &[], &[]);
+        assert!(expected.iter().all(|part| said.contains(part)), "{said}");
+    }
+}
+
 #[test]
 fn scenario_missing() {
     let dir = tempfile::tempdir().unwrap();

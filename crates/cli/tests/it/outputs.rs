@@ -1,7 +1,7 @@
 //! What results say, where they go, and what becomes of them when something is in the way.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
@@ -151,6 +151,36 @@ fn an_interrupted_run_leaves_partial_results_that_say_so() {
         assert!(out.join(file).is_file(), "{file}");
     }
     assert!(!out.join(".trimline-unfinished").exists());
+}
+
+/// The first step's time is there long before the end, and all steps so far are kept.
+#[test]
+fn an_interrupted_job_keeps_its_steps() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/ai/ring.toml");
+    let sets = ["traffic.0.size=64KiB", "traffic.0.steps=20000", "measure.limit=100s"];
+    let mut args = vec!["--progress", "lines", "run", file, "--out", "o"];
+    sets.iter().for_each(|set| args.extend(["--set", set]));
+    let mut run = Process::new(assert_cmd::cargo::cargo_bin("trimline"));
+    run.current_dir(dir.path()).args(args).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = run.spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("ring: step 0 took ") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "it has ended");
+    }
+    interrupt(&child);
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    let summary = json(&dir.path().join("o/summary.json"));
+    assert_eq!(summary["partial"], true);
+    let done = summary["steps"]["completed"].as_u64().unwrap();
+    assert!((1..20_000).contains(&done), "{summary}");
+    for file in ["steps.parquet", "collectives.parquet", "critical.parquet"] {
+        assert!(dir.path().join("o").join(file).is_file(), "{file}");
+    }
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! `action = "slow"`: GPUs whose work takes longer for some time.
+//! `action = "slow"` and `"pause"`: GPUs whose work takes longer, or stands still, for some time.
 
 use ai::{Rank, Slowdown};
 use fabric::Topology;
 use units::{HostId, Time};
 
-use super::{FAULT, Written};
+use super::{Action, FAULT, Written};
 use crate::diagnostic::Checked;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
@@ -41,12 +41,12 @@ keys! { GPU: Target {
 
 keys! { UNTIL: Written {
     until (maybe until): Time, "until when; work in progress then goes on at its own pace"
-        .range("after `at`").default("for good");
+        .range("after `at`").default("for good; required for `pause`");
 }}
 
 /// The keys of such a table have no effect in another.
 pub(super) fn without(table: &mut Reader<'_>) {
-    table.without(GPU, "`action = \"slow\"`");
+    table.without(GPU, "`action = \"slow\"` or `\"pause\"`");
 }
 
 /// For the reference.
@@ -60,7 +60,7 @@ pub(crate) struct Slows(Vec<(usize, Slow)>);
 
 /// Whether `table` is one of them.
 pub(super) fn is_of_gpus(table: &Reader<'_>) -> bool {
-    table.peek::<String>("action").as_deref() == Some("slow")
+    matches!(table.peek::<String>("action").as_deref(), Some("slow" | "pause"))
 }
 
 /// Read those tables. Whether there are such ranks, [`Slows::check`] says.
@@ -82,7 +82,26 @@ fn one(table: &mut Reader<'_>, topology: &Topology) -> Checked<Slow> {
     table.all_keys(UNTIL, &mut written)?;
     table.one_of(&["rank", "host"], "add `rank = 0`, or `host = 0`: all ranks there")?;
     table.all_keys(GPU, &mut target)?;
-    let Written { at, factor, until, .. } = written;
+    let Written { at, until, .. } = written;
+    let millionths = millionths(table, &written)?;
+    super::check_until(table, at, until)?;
+    if let Some(host) = target.host.filter(|&host| host >= topology.hosts()) {
+        let hint = format!("from 0 to {}", topology.hosts() - 1);
+        return table.fail("host", format!("there is no host {host}"), "no such host", hint);
+    }
+    let until = until.unwrap_or(Time::NEVER);
+    Ok(Slow { target, from: at, until, millionths })
+}
+
+/// How many times as long work takes, in millionths.
+fn millionths(table: &mut Reader<'_>, written: &Written) -> Checked<u64> {
+    if written.action == Action::Pause {
+        return match written.until {
+            Some(_) => Ok(Slowdown::PAUSED),
+            None => Err(table.missing("until", "add `until = ...` (time): when it goes on")),
+        };
+    }
+    let factor = written.factor;
     let millionths = (factor * 1e6).round();
     if !(1.0..=FACTOR_MAX * 1e6).contains(&millionths) {
         let message = format!("work cannot take {factor} times as long");
@@ -93,13 +112,7 @@ fn one(table: &mut Reader<'_>, topology: &Topology) -> Checked<Slow> {
         let message = "work that takes once as long is no fault";
         table.warn(table.error("factor", message, "no effect").hint("a larger `factor`").warning());
     }
-    super::check_until(table, at, until)?;
-    if let Some(host) = target.host.filter(|&host| host >= topology.hosts()) {
-        let hint = format!("from 0 to {}", topology.hosts() - 1);
-        return table.fail("host", format!("there is no host {host}"), "no such host", hint);
-    }
-    let until = until.unwrap_or(Time::NEVER);
-    Ok(Slow { target, from: at, until, millionths: millionths as u64 })
+    Ok(millionths as u64)
 }
 
 impl Slow {
@@ -117,7 +130,21 @@ impl Slow {
 
     /// What is said of it where it begins.
     fn begins(&self) -> String {
-        format!("{} takes {} times as long to compute", self, self.millionths as f64 / 1e6)
+        match self.millionths {
+            Slowdown::PAUSED => format!("{self} stops computing"),
+            millionths => {
+                format!("{self} takes {} times as long to compute", millionths as f64 / 1e6)
+            }
+        }
+    }
+
+    /// The same where it ends.
+    fn ends(&self) -> String {
+        let what = match self.millionths {
+            Slowdown::PAUSED => "computes again",
+            _ => "is as fast as before",
+        };
+        format!("{self} {what}")
     }
 }
 
@@ -152,8 +179,7 @@ impl Slows {
     /// If table `number` is one of them: when it begins and ends, and what is said then.
     pub(super) fn changes(&self, number: usize) -> Option<[(Time, String); 2]> {
         let (_, slow) = self.0.iter().find(|(n, _)| *n == number)?;
-        let ends = format!("{slow} is as fast as before");
-        Some([(slow.from, slow.begins()), (slow.until, ends)])
+        Some([(slow.from, slow.begins()), (slow.until, slow.ends())])
     }
 }
 

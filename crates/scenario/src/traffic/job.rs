@@ -15,7 +15,7 @@ use units::{Dur, HostId, Rate, Time};
 use workload::HostSet;
 
 use super::sizes::Length;
-use super::{Context, LONGEST, Part, Written, boxed, job_trace};
+use super::{Context, GapKind, LONGEST, Part, Written, boxed, job_placement, job_trace};
 use crate::check::demand::Demand;
 use crate::diagnostic::Checked;
 use crate::key::keys;
@@ -42,10 +42,12 @@ pub(super) struct Keys {
     nics: Option<u32>,
     wiring: Wiring,
     seating: Seating,
+    seats: Option<PathBuf>,
     collective: Option<Collective>,
     file: Option<PathBuf>,
     groups: Option<PathBuf>,
     system: Option<PathBuf>,
+    network: Option<PathBuf>,
     steps: u32,
     tensor: u32,
     data: Option<u32>,
@@ -67,22 +69,26 @@ pub(super) struct Keys {
     scale_up_latency: Dur,
     straggler_share: f64,
     straggler_excess: f64,
+    straggler_kind: GapKind,
 }
 
 keys! { "traffic.job" JOB: Written {
-    hosts (job.hosts): HostSet, "the hosts that ranks may be placed on, in this order".default("");
+    hosts (job.hosts): HostSet, "the hosts that ranks may be placed on, lowest number first".default("");
     ranks_per_host (job.per_host): u32 [1..=256], "how many ranks (GPUs) a host has".written();
-    nics (maybe job.nics): u32 [1..=NICS_MAX],
+    placement (job.seating): Seating,
+        "`packed`: ranks fill one host after the other. `spread`: each goes to the next host. \
+         `file`: as `placement_file` says".written();
+    placement_file (maybe job.seats when |w| w.job.seating == Seating::File): PathBuf,
+        "a host for each rank, a number a line, rank 0 first; lines with `#` in front do not count"
+            .default("required").only("`placement = \"file\"`");
+    nics (maybe job.nics when |w| w.job.seating != Seating::File): u32 [1..=NICS_MAX],
         "how many hosts of the fabric are the NICs of one node. A rank uses the NIC that it is on; \
          ranks of one node exchange by its scale-up switch (docs/jobs.md#nodes-with-several-nics)"
-            .range("1 to 256").default("`1`");
+            .range("1 to 256").default("`1`").only("a `placement` by rule");
     nic_wiring (job.wiring when |w| w.job.nics() > 1): Wiring,
         "`rail`: the NICs of a node hang at as many leaves, NIC r at leaf r of each group of \
          `nics` leaves. `leaf`: they are consecutive hosts of one leaf"
             .written().only("`nics` above 1");
-    placement (job.seating): Seating,
-        "`packed`: ranks fill one host after the other. `spread`: each goes to the next host"
-            .written();
     collective (maybe job.collective): Collective,
         "each step is this collective of all ranks"
             .default("this, `data_parallel` or `file` is required");
@@ -95,6 +101,9 @@ keys! { "traffic.job" JOB: Written {
     system (maybe job.system when |w| w.job.file.is_some()): PathBuf,
         "astra-sim's JSON of a system: the pieces of collectives, and the algorithm if that is \
          `trace`".default("none").only("`file`");
+    network (maybe job.network when |w| w.job.file.is_some()): PathBuf,
+        "astra-sim's JSON of a network for its ns-3 front end: the trace must have as many ranks"
+            .default("none").only("`file`");
     ranks (maybe job.ranks when |w| w.job.collective.is_some()): u32 [1..=1 << 20],
         "how many ranks the job has".range("1 to 1048576").default("all that the hosts have")
             .only("`collective`");
@@ -160,6 +169,9 @@ keys! { "traffic.job" JOB: Written {
         "the share of pieces of work that take longer, drawn for each".default("");
     straggler_excess (job.straggler_excess when |w| w.job.straggler_share > 0.0): f64 [0.0..=1e6],
         "how much longer: 0.5 is half as long again".written().only("`straggler_share` above 0");
+    straggler_kind (job.straggler_kind when |w| w.job.straggler_share > 0.0): GapKind,
+        "whether `straggler_excess` is always the same, or the mean of what each draws"
+            .default("").only("`straggler_share` above 0");
     start: Time, "when the job begins".default("");
 }}
 
@@ -172,9 +184,10 @@ enum Seating {
     #[default]
     Packed,
     Spread,
+    File,
 }
 
-choices!(Seating, "packed" => Seating::Packed, "spread" => Seating::Spread);
+choices!(Seating, "packed" => Seating::Packed, "spread" => Seating::Spread, "file" => Seating::File);
 
 /// Which hosts are one node.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -272,8 +285,17 @@ impl Keys {
 pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
     let hosts = cx.members("hosts", &cx.written.job.hosts)?;
     let hosts = nodes(cx, hosts)?;
-    let (graph, algorithm) = graph(cx, &hosts)?;
-    let placement = placement(cx, graph.ranks(), &hosts)?;
+    let listed = job_placement::read(cx, &hosts)?;
+    let per_host = cx.written.job.per_host;
+    let seats = match &listed {
+        Some(listed) => listed.len(),
+        None => u32::try_from(hosts.len()).unwrap_or(u32::MAX).saturating_mul(per_host),
+    };
+    let (graph, algorithm) = graph(cx, seats)?;
+    let placement = match listed {
+        Some(listed) => listed.of_job(cx, (graph.ranks(), per_host))?,
+        None => placement(cx, graph.ranks(), &hosts)?,
+    };
     let choice = choice(cx, algorithm, placement.hosts())?;
     let config = config(cx, choice, graph.len());
     let slowdowns = cx.slows.of_job(cx.written.name.as_deref(), &placement);
@@ -308,12 +330,10 @@ pub(super) fn job(cx: &mut Context<'_, '_>) -> Checked<Part> {
 }
 
 /// The tasks that the keys describe, and the algorithm of a trace that has one.
-fn graph(cx: &mut Context<'_, '_>, hosts: &[HostId]) -> Checked<(TaskGraph, Option<Algorithm>)> {
+fn graph(cx: &mut Context<'_, '_>, seats: u32) -> Checked<(TaskGraph, Option<Algorithm>)> {
     let hint = "add `collective = \"all-reduce\"`, the same in each step, `data_parallel = 8` and \
          the other keys of a model, or `file`, a trace";
     cx.table.one_of(&["collective", "data_parallel", "file"], hint)?;
-    let per_host = cx.written.job.per_host;
-    let seats = u32::try_from(hosts.len()).unwrap_or(u32::MAX).saturating_mul(per_host);
     if cx.written.job.file.is_some() {
         let trace = job_trace::read(cx, seats)?;
         return Ok((trace.graph, trace.algorithm));
@@ -378,14 +398,14 @@ fn model(keys: &Keys) -> Model {
 fn placement(cx: &Context<'_, '_>, ranks: u32, hosts: &[HostId]) -> Checked<Placement> {
     let keys = &cx.written.job;
     let placed = match keys.seating {
-        Seating::Packed => Placement::packed(ranks, hosts, keys.per_host),
         Seating::Spread => Placement::spread(ranks, hosts, keys.per_host),
+        Seating::Packed | Seating::File => Placement::packed(ranks, hosts, keys.per_host),
     };
     let placed = placed.map(|placed| placed.with_nics(keys.nics()));
     placed.map_err(|why| {
         let key = match why {
             PlacementError::TooFewHosts { .. } => cx.table.likeliest(&["ranks", "data_parallel"]),
-            PlacementError::PerHost(_) => None,
+            PlacementError::PerHost(_) | PlacementError::Crowded { .. } => None,
         };
         let error = cx.table.error(key.unwrap_or("ranks_per_host"), why.to_string(), "here");
         error.hint("fewer ranks, more `ranks_per_host`, or a topology with more hosts")
@@ -471,7 +491,11 @@ fn config(cx: &Context<'_, '_>, choice: Choice, tasks: u64) -> Config {
             rate: if keys.has_scale_up() { keys.scale_up_rate } else { FASTEST },
             latency: keys.scale_up_latency,
         },
-        straggler: Straggler { share: keys.straggler_share, excess: keys.straggler_excess },
+        straggler: Straggler {
+            share: keys.straggler_share,
+            excess: keys.straggler_excess,
+            exponential: keys.straggler_kind == GapKind::Exponential,
+        },
         channel: cx.channel(),
         prio: cx.written.priority,
         tell_tasks: tasks <= TASKS_TOLD,

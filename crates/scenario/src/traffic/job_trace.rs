@@ -26,11 +26,13 @@ pub(super) fn read(cx: &mut Context<'_, '_>, ranks: u32) -> Checked<Trace> {
     })?;
     let groups = maybe(cx, "groups")?;
     let system = maybe(cx, "system")?;
+    let network = maybe(cx, "network")?;
     fn view(all: &Option<(String, Vec<u8>)>) -> Option<File<'_>> {
         all.as_ref().map(|(name, bytes)| File { name, bytes })
     }
     let files: Vec<File<'_>> = all.iter().map(|(name, bytes)| File { name, bytes }).collect();
-    let options = Options { ranks, groups: view(&groups), system: view(&system) };
+    let options =
+        Options { ranks, groups: view(&groups), system: view(&system), network: view(&network) };
     let trace =
         readers::read(&files, format, &options).map_err(|error| located(cx, &all, error))?;
     for warning in &trace.warnings {

@@ -333,7 +333,8 @@ fn overlapping_hides_communication() {
     assert!(with < without, "{with} {without}");
 }
 
-/// What fails in mid-job at `at` µs and comes back: a link, a switch, a NIC's link, optics that flap.
+/// What fails in mid-job at `at` µs and comes back: a link, a switch, a NIC's link, optics that
+/// flap.
 fn failure(which: u64, at: u64) -> String {
     let back = at + 200;
     let both = |what: &str| {
@@ -443,6 +444,93 @@ fn a_slow_gpu_holds_up_all_ranks() {
     assert_eq!(path[2], 5, "whose work the second step waited for: {path:?}");
     let said: Vec<&str> = results.summary.phases.iter().map(|phase| &*phase.what).collect();
     assert_eq!(said, ["start", "rank 5 takes 2 times as long to compute"]);
+}
+
+/// Rank 5 stands still for 30 us in the midst of 10 us of work: all others wait for it.
+#[test]
+fn a_paused_gpu_holds_up_all_ranks() {
+    let pause = "fault=[{at='5us', action='pause', rank=5, until='35us'}]";
+    let sets = ["traffic.0.compute=10us", "traffic.0.collective=barrier", pause];
+    let text = IDLE.replace("size = \"800kB\"\n", "");
+    let (results, well) = (run(&text, &sets), run(&text, &sets[..2]));
+    let end = |results: &Results, step| {
+        results.steps.iter().filter(|row| row.step == step).map(|row| row.end).max().unwrap()
+    };
+    for step in [0, 1] {
+        let late = end(&results, step).since(end(&well, step));
+        assert!(late > Dur::from_us(29) && late < Dur::from_us(31), "{step}: {late}");
+    }
+    let said: Vec<&str> = results.summary.phases.iter().map(|phase| &*phase.what).collect();
+    assert_eq!(said, ["start", "rank 5 stops computing", "rank 5 computes again"]);
+    let endless = "fault=[{at='5us', action='pause', rank=5}]".to_owned();
+    let said = parse(IDLE, &[endless]).err().unwrap();
+    assert!(said.contains("`until` is missing"), "{said}");
+    let factor = "fault=[{at='5us', action='pause', rank=5, until='9us', factor=2}]".to_owned();
+    let said = parse(IDLE, &[factor]).err().unwrap();
+    assert!(said.contains("`factor` has no effect here"), "{said}");
+}
+
+/// Every kind of fault in the second of four steps: the job comes through, and until the fault
+/// nothing is otherwise. What it costs, and when the first message is late, is printed:
+/// docs/jobs.md has it.
+#[test]
+fn a_job_comes_through_every_kind_of_fault() {
+    let base = [
+        "transport={kind='ndp', preset='paper', payload='4096B', initial_window=30, \
+         rto_initial='200us', rto_min='200us', rto_max='200us'}",
+        "routing.reroute_after=50us",
+        "host={clock_ppm=0, send_jitter='0'}",
+        "traffic.0={kind='job', name='job', collective='all-to-all', size='2MB', steps=4, \
+         compute='20us', ranks_per_host=1, placement='packed', algorithm='direct', \
+         connections='persistent'}",
+    ];
+    let at = Time(300_000_000);
+    // A fault of some link, so that routing may be told of it.
+    let with = |fault: &str| {
+        let fault = format!("fault=[{{at='300us', until='500us', {fault}}}]");
+        let sets: Vec<&str> = base.iter().copied().chain([&*fault]).collect();
+        run_with(MODEL, &sets, &Options { check: true, ..Options::default() })
+    };
+    let well = with("action='loss', link='tor 0 -> agg 0', probability=0");
+    let ends = |results: &Results| -> Vec<Time> {
+        let of = |step| results.steps.iter().filter(move |row| row.step == step);
+        (0..4).map(|step| of(step).map(|row| row.end).max().unwrap()).collect()
+    };
+    let whole = ends(&well);
+    assert!(whole[0] < at && at + Dur::from_us(200) < whole[2], "{whole:?}");
+    let messages = |results: &Results| -> Vec<Time> {
+        let mut all: Vec<_> =
+            results.flows.iter().map(|row| (row.src, row.msg, row.finish.unwrap())).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(.., finish)| finish).collect()
+    };
+    for (name, fault) in [
+        ("link", "action='down', link='tor 0 -> agg 0'"),
+        ("switch", "action='down', switch='agg 0'"),
+        ("NIC", "action='down', link='host 2 -> tor 1'"),
+        ("flapping optics", "action='flap', link='host 2 -> tor 1', period='20us', down_share=0.2"),
+        ("loss", "action='loss', link='host 2 -> tor 1', probability=0.01"),
+        ("slow link", "action='rate', link='host 2 -> tor 1', rate='10Gbps'"),
+        ("slow GPU", "action='slow', rank=2, factor=8"),
+        ("paused GPU", "action='pause', rank=2"),
+    ] {
+        let results = with(fault);
+        let summary = &results.summary;
+        assert_eq!((summary.steps.completed, summary.delivered_twice), (4, 0), "{name}");
+        assert!(results.flows.iter().all(|row| Some(row.placed) == row.size), "{name}");
+        let (of_well, of_this) = (messages(&well), messages(&results));
+        assert_eq!(of_well.len(), of_this.len(), "{name}");
+        let late = of_this.iter().zip(&of_well).filter(|(this, well)| this > well);
+        let noticed = late.map(|(this, _)| *this).min().expect(name);
+        let cost = ends(&results)[3].since(whole[3]);
+        println!("{name}: costs {cost}, first late message {} after", noticed.since(at));
+        assert!(noticed > at && noticed < ends(&results)[2], "{name}: {noticed}");
+        assert!(cost > Dur::from_us(10), "{name}: {cost}");
+        // It is over then.
+        let last = |ends: &[Time]| ends[3].since(ends[2]).as_us_f64();
+        let (this, whole) = (last(&ends(&results)), last(&whole));
+        assert!((this / whole - 1.0).abs() < 0.3, "{name}: {this} {whole}");
+    }
 }
 
 #[test]
@@ -583,6 +671,47 @@ fn nodes_that_cannot_be_are_refused() {
     let alone = ["traffic.0.nic_wiring=rail".to_owned()];
     let said = parse(IDLE, &alone).err().unwrap();
     assert!(said.contains("`nic_wiring` has no effect here"), "{said}");
+}
+
+/// Ranks where a file says: 0 and 1 on the hosts of one leaf, 2 on another.
+#[test]
+fn ranks_are_placed_by_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("ranks.txt");
+    let placed = |text: &str, more: &[&str]| {
+        std::fs::write(&file, text).unwrap();
+        let mut sets = vec![
+            "traffic.0.placement=file".to_owned(),
+            format!("traffic.0.placement_file={}", file.display()),
+        ];
+        sets.extend(more.iter().map(|set| (*set).to_owned()));
+        sets
+    };
+    let sets = placed("# rank 0 first\n3\n\n6\n1\n", &[]);
+    let results = run(IDLE, &sets.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut pairs: Vec<(u32, u32)> = results.flows.iter().map(|row| (row.src, row.dst)).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    assert_eq!(pairs, [(1, 3), (3, 6), (6, 1)], "a ring of three");
+    let refused = |text: &str, more: &[&str]| {
+        parse(IDLE, &placed(text, more)).err().unwrap_or_else(|| panic!("{text:?} is taken"))
+    };
+    for (text, more, expected) in [
+        ("0\n1\n0\n", &[][..], "ranks.txt:3:1"),
+        ("0\n8\n", &[], "ranks.txt:2:1"),
+        ("0\n5\n", &["traffic.0.hosts='0-3'"], "ranks.txt:2:1"),
+        ("0\none\n", &[], "ranks.txt:2:1"),
+        ("0 1\n", &[], "ranks.txt:1:3"),
+        ("# nobody\n", &[], "no ranks are placed"),
+        ("0\n1\n", &["traffic.0.ranks=3"], "2 ranks are placed, and the job has 3"),
+        ("0\n1\n", &["traffic.0.nics=2"], "`nics` has no effect here"),
+    ] {
+        let said = refused(text, more);
+        assert!(said.contains(expected), "{text:?} {more:?}: {said}");
+    }
+    let alone = [format!("traffic.0.placement_file={}", file.display())];
+    let said = parse(IDLE, &alone).err().unwrap();
+    assert!(said.contains("`placement_file` has no effect here"), "{said}");
 }
 
 /// A trace in the place of the collective of [`IDLE`].

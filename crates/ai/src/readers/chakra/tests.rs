@@ -24,19 +24,21 @@ fn after(node: Node, data_deps: &[u64]) -> Node {
 
 /// Read one file for each rank.
 fn read(ranks: &[Vec<u8>]) -> Result<Trace, ReadError> {
-    read_with(ranks, None, None)
+    read_with(ranks, None, None, None)
 }
 
 fn read_with(
     ranks: &[Vec<u8>],
     groups: Option<&str>,
     system: Option<&str>,
+    network: Option<&str>,
 ) -> Result<Trace, ReadError> {
     let names: Vec<String> = (0..ranks.len()).map(|rank| format!("x.{rank}.et")).collect();
     let files = names.iter().zip(ranks).map(|(name, bytes)| File { name, bytes });
     let groups = groups.map(|text| File { name: "groups.json", bytes: text.as_bytes() });
     let system = system.map(|text| File { name: "system.json", bytes: text.as_bytes() });
-    read_chakra(&files.collect::<Vec<_>>(), &Options { ranks: 8, groups, system })
+    let network = network.map(|text| File { name: "network.json", bytes: text.as_bytes() });
+    read_chakra(&files.collect::<Vec<_>>(), &Options { ranks: 8, groups, system, network })
 }
 
 fn message(error: &ReadError) -> String {
@@ -110,8 +112,8 @@ fn groups_come_from_the_trace_and_from_json() {
     let metadata = Node { inputs: Some(inputs), ..node(9, 1, &[]) };
     let in_pair = file(&[of("7", 2), metadata]);
     let alone = file(&[of("8", 7)]);
-    let trace =
-        read_with(&[in_pair.clone(), alone, in_pair], Some("{\"8\": [1]}"), None).expect("valid");
+    let trace = read_with(&[in_pair.clone(), alone, in_pair], Some("{\"8\": [1]}"), None, None)
+        .expect("valid");
     let Kind::Collective { group, op, bytes } = kinds(&trace, 0)[0] else { panic!("{trace:?}") };
     assert_eq!((op, bytes), (Op::AllGather, 200), "an all-gather's size is what one rank brings");
     assert_eq!(trace.graph.members(group), [Rank(2), Rank(0)]);
@@ -244,7 +246,7 @@ fn groups_that_the_job_cannot_have_are_errors() {
         ("{\"1\": [9]}", "groups.json:1:1: group \"1\" names rank 9, but the job has 1, from 0"),
         ("{\"1\": []}", "groups.json:1:1: group \"1\" has no ranks"),
     ] {
-        let error = read_with(&[file(&[])], Some(groups), None).expect_err(expected);
+        let error = read_with(&[file(&[])], Some(groups), None, None).expect_err(expected);
         assert!(message(&error).starts_with(expected), "{error}");
     }
 }
@@ -254,7 +256,7 @@ fn file_names_say_which_rank_they_are_of() {
     let bytes = file(&[]);
     let read = |names: &[&str]| {
         let files: Vec<_> = names.iter().map(|&name| File { name, bytes: &bytes }).collect();
-        read_chakra(&files, &Options { ranks: 2, groups: None, system: None })
+        read_chakra(&files, &Options { ranks: 2, groups: None, system: None, network: None })
     };
     assert!(read(&["a/b.1.et", "a/b.0.et"]).is_ok());
     for (names, expected) in [
@@ -276,7 +278,7 @@ fn a_system_cuts_collectives_into_pieces() {
     let system = "{\"preferred-dataset-splits\": 3, \"active-chunks-per-dimension\": 2,
         \"all-reduce-implementation\": [\"halvingDoubling\"],
         \"all-to-all-implementation\": [\"direct\"], \"endpoint-delay\": 10}";
-    let trace = read_with(&two, None, Some(system)).expect("valid");
+    let trace = read_with(&two, None, Some(system), None).expect("valid");
     assert_eq!(trace.algorithm, Some(crate::collective::Algorithm::HalvingDoubling));
     assert_eq!(trace.warnings.iter().map(|w| w.count).collect::<Vec<_>>(), [1, 1]);
     let sizes = kinds(&trace, 0).into_iter().filter_map(|kind| match kind {
@@ -314,7 +316,27 @@ fn systems_that_cannot_be_are_errors() {
             "system.json:1:13: an implementation for 2 dimensions",
         ),
     ] {
-        let error = read_with(&[file(&[])], None, Some(system)).expect_err(expected);
+        let error = read_with(&[file(&[])], None, Some(system), None).expect_err(expected);
+        assert!(message(&error).starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_network_has_as_many_ranks_as_the_trace() {
+    let read = |network| read_with(&[file(&[]), file(&[])], None, None, Some(network));
+    let trace = read("{\"logical-dims\": [\"2\", \"1\"], \"other\": 1}").expect("valid");
+    let counts: Vec<u64> = trace.warnings.iter().map(|warning| warning.count).collect();
+    assert_eq!(counts, [1, 1], "{:?}", trace.warnings);
+    for (network, expected) in [
+        (
+            "{\n\"logical-dims\": [\"2\", \"4\"]}",
+            "network.json:2:2: a network of 8 ranks, and the trace has 2",
+        ),
+        ("{\"logical-dims\": [\"two\"]}", "network.json:1:3: logical-dims are not numbers"),
+        ("topology: [ Ring ]", "network.json:1:2: not a network of astra-sim: expected ident"),
+        ("{}", "network.json:1:2: not a network of astra-sim: missing field `logical-dims`"),
+    ] {
+        let error = read(network).expect_err(expected);
         assert!(message(&error).starts_with(expected), "{error}");
     }
 }

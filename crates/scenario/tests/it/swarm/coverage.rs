@@ -12,7 +12,7 @@ use super::{kinds_of_traffic, names};
 type Words = BTreeSet<String>;
 
 /// Words of keys that are not drawn yet: presets and choices that only the schema names.
-const NOT_DRAWN: [&str; 20] = [
+const NOT_DRAWN: [&str; 21] = [
     // crates/scenario/tests/it/flow_level.rs and calibration.rs have them.
     "engine.level = auto",
     "engine.level = flow",
@@ -27,6 +27,8 @@ const NOT_DRAWN: [&str; 20] = [
     "traffic.file.start_unit = us",
     // It needs astra-sim's files of a system.
     "traffic.job.algorithm = trace",
+    // It needs a file: crates/scenario/tests/it/job.rs.
+    "traffic.job.placement = file",
     "traffic.partition-aggregate.aggregate = proportional",
     "traffic.partition-aggregate.compute_kind = exponential",
     "traffic.poisson.matrix = random",

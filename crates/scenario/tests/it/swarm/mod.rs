@@ -119,13 +119,10 @@ pub(crate) fn draw(seed: u64, dir: &Path) -> (String, String) {
     }
     text += &drawn::faults(dice, &fabric, BUSY).0;
     if text.contains("\"job\"") && dice.percent(50) {
-        let (at, factor) = (dice.below(BUSY.0), dice.pick(&["0.5", "3", "40"]));
-        write!(
-            text,
-            "[[fault]]\nat = \"{at}ps\"\naction = \"slow\"\nhost = 0\nfactor = {factor}\n"
-        )
-        .unwrap();
-        if dice.percent(50) {
+        let at = dice.below(BUSY.0);
+        let action = dice.pick(&["\"slow\"\nfactor = 3", "\"slow\"\nfactor = 40", "\"pause\""]);
+        write!(text, "[[fault]]\nat = \"{at}ps\"\naction = {action}\nhost = 0\n").unwrap();
+        if action == "\"pause\"" || dice.percent(50) {
             writeln!(text, "until = \"{}ps\"", at + dice.from(1, BUSY.0)).unwrap();
         }
     }

@@ -247,6 +247,7 @@ fn job(dice: &mut Dice, text: &mut String, fabric: &Topology) {
     dice.maybe(text, 30, "in_flight", &["1", "3"]);
     if dice.percent(30) {
         *text += "straggler_share = 0.3\nstraggler_excess = 2.0\n";
+        dice.maybe(text, 50, "straggler_kind", &["\"fixed\"", "\"exponential\""]);
     }
     dice.maybe(text, 50, "compute", &["\"3us\"", "\"40us\""]);
     let op = dice.pick(&COLLECTIVES);
