@@ -34,7 +34,9 @@ pub(crate) fn check_ours(path: &Path) -> Ended {
     match std::fs::read_to_string(path) {
         Ok(page) if !page.contains(OURS) => {
             let error = Diagnostic::new(format!("{} is no page of Trimline", path.display()));
-            Err(error.hint("choose another place, or move that file").into())
+            let hint = "choose another directory with --out or another file with --page, or move \
+                        that file";
+            Err(error.hint(hint).into())
         }
         _ => Ok(()),
     }
