@@ -20,6 +20,9 @@ pub(crate) fn explain(args: &args::Explain, progress: args::Progress) -> Ended {
     args.page.as_deref().map_or(Ok(()), html::check_ours)?;
     let file = scenario_of(&args.file);
     let scenario = Scenario::load(&file, &args.edits.all())?;
+    if scenario.is_calibrated() && scenario.without_packets().is_none() {
+        crate::warn("packets are explained: `engine.level = \"auto\"` may have taken flow level");
+    }
     let options = Options { command: own_command_line(), ..Options::default() };
     let mut bar = Bar::reading(progress, &file.display().to_string());
     bar.running(&scenario);

@@ -2,10 +2,12 @@
 //! same messages are in both, so that each shows how far flow level is off. Later messages are
 //! corrected by what those of their size and of about their slowdown show.
 
+use std::collections::BTreeSet;
+
 use endpoint::{Draw, Purpose};
 use metrics::{
-    Calibration, FlowRow, Moments, OutputDir, RelativeError, SizeError, nearest_rank, size_bucket,
-    size_buckets,
+    Calibration, FileError, FlowRow, Moments, OutputDir, RelativeError, SizeError, nearest_rank,
+    size_bucket, size_buckets,
 };
 use units::{Dur, Time};
 
@@ -66,21 +68,39 @@ pub(crate) fn run(
     }
     let taken = take(scenario, sample, options, progress)?;
     let (calibration, learned) = decide(scenario.seed, sample, &taken)?;
-    let rung = if learned.is_some() { Rung::Flow } else { Rung::Packet };
-    let options = Options { rung: Some(rung), ..options.clone() };
-    let mut ran = simulate_at(scenario, &options, out, progress)?;
-    if let (Some(learned), Ok(taken)) = (learned, taken) {
-        let rows = ran.recorded.rows.update(|row| {
-            learned.correct(row);
-            Ok(())
-        });
-        ran.recorded.rows = rows.map_err(|e| unwritable(&e))?;
-        ran.outcome.digest = ran.outcome.digest.rotate_left(1) ^ taken.digest;
-        let warning = format!("{}: no correction and no error has them", taken.did_not_end());
-        ran.warnings.extend((taken.unfinished > 0).then_some(warning));
-    }
-    ran.calibration = calibration;
+    let mut at = |rung| {
+        let options = Options { rung: Some(rung), ..options.clone() };
+        simulate_at(scenario, &options, out, progress)
+    };
+    let mut ran = match (learned, taken) {
+        (Some(learned), Ok(taken)) => {
+            let ran = at(Rung::Flow)?;
+            let unknown = learned.unknown(&ran).map_err(|e| unwritable(&e))?;
+            match unknown.filter(|new| new.is_table && sample.wanted.is_some()) {
+                Some(new) => Ran { calibration: packets(&new.what), ..at(Rung::Packet)? },
+                None => {
+                    let ran = corrected(ran, &learned, &taken).map_err(|e| unwritable(&e))?;
+                    Ran { calibration, ..ran }
+                }
+            }
+        }
+        _ => Ran { calibration, ..at(Rung::Packet)? },
+    };
     ran.wall_s = started.elapsed().as_secs_f64();
+    Ok(ran)
+}
+
+/// A run at flow level with the completion times that the sample teaches.
+fn corrected(mut ran: Ran, learned: &Learned, taken: &Taken) -> Result<Ran, FileError> {
+    let unknown = learned.unknown(&ran)?;
+    ran.warnings.extend(unknown.map(|new| format!("{}: they are not corrected", new.what)));
+    let warning = format!("{}: no correction and no error has them", taken.did_not_end());
+    ran.warnings.extend((taken.unfinished > 0).then_some(warning));
+    ran.recorded.rows = ran.recorded.rows.update(|row| {
+        learned.correct(row);
+        Ok(())
+    })?;
+    ran.outcome.digest = ran.outcome.digest.rotate_left(1) ^ taken.digest;
     Ok(ran)
 }
 
@@ -188,16 +208,26 @@ fn judged(by_size: Vec<SizeError>, wanted: Option<f64>) -> Calibration {
     Calibration { level: Some(level.to_owned()), why: Some(why), ..found }
 }
 
+/// Messages like none in a sample.
+struct Unknown {
+    what: String,
+    /// Whether there are some of a traffic table that it knows nothing of.
+    is_table: bool,
+}
+
 /// What the messages of a sample teach.
 struct Learned {
     seed: u64,
     /// By size, ascending: slowdown as a fluid, and how many times as long it took over packets.
     by_size: Vec<Vec<(f64, f64)>>,
+    /// Traffic tables of which messages of these sizes were in the sample.
+    seen: BTreeSet<(u16, usize)>,
 }
 
 impl Learned {
     fn of(seed: u64, pairs: &[Pair]) -> Self {
-        Self { seed, by_size: size_buckets().map(|_| Vec::new()).collect() }.and(pairs)
+        let by_size = size_buckets().map(|_| Vec::new()).collect();
+        Self { seed, by_size, seen: BTreeSet::new() }.and(pairs)
     }
 
     /// With those of these.
@@ -206,10 +236,32 @@ impl Learned {
             let (Some(slowdown), Some(fct)) = (fluid.slowdown(), fluid.fct()) else { continue };
             let ratio = over_packets.0 as f64 / fct.0 as f64;
             self.by_size[size_bucket(*size)].push((slowdown, ratio));
+            self.seen.insert((fluid.traffic, size_bucket(*size)));
         }
         let ascending = |a: &(f64, f64), b: &(f64, f64)| a.0.total_cmp(&b.0);
         self.by_size.iter_mut().for_each(|of_size| of_size.sort_by(ascending));
         self
+    }
+
+    /// Messages of a run like none in the sample.
+    fn unknown(&self, ran: &Ran) -> Result<Option<Unknown>, FileError> {
+        let (mut count, mut first, mut is_table) = (0_u64, None, false);
+        for row in ran.recorded.rows.iter()? {
+            let row = row?;
+            let Some(size) = row.size.filter(|_| row.measured) else { continue };
+            if !self.seen.contains(&(row.traffic, size_bucket(size))) {
+                count += 1;
+                first = first.or(Some((row.traffic, size)));
+                is_table |= !self.seen.iter().any(|&(traffic, _)| traffic == row.traffic);
+            }
+        }
+        Ok(first.map(|(traffic, size)| {
+            let what = format!(
+                "the sample has nothing like {count} messages, for example of {size} bytes of \
+                 traffic {traffic}"
+            );
+            Unknown { what, is_table }
+        }))
     }
 
     /// Correct the completion of a message. None is sooner than alone.
@@ -236,7 +288,7 @@ impl Learned {
             let of_size = || pairs.iter().filter(move |pair| size_bucket(pair.size) == at);
             let over_packets =
                 of_size().map(|pair| pair.over_packets.0 as f64 / pair.fluid.ideal.0 as f64);
-            let truth = Spread::of(over_packets);
+            let truth = Stats::of(over_packets);
             let corrected = of_size().map(|pair| {
                 let mut row = pair.fluid;
                 self.correct(&mut row);
@@ -246,8 +298,8 @@ impl Learned {
                 from_bytes,
                 to_bytes,
                 count: of_size().count() as u64,
-                uncorrected: Spread::of(of_size().filter_map(|p| p.fluid.slowdown())).off(&truth),
-                corrected: Spread::of(corrected.filter_map(|row| row.slowdown())).off(&truth),
+                uncorrected: Stats::of(of_size().filter_map(|p| p.fluid.slowdown())).off(&truth),
+                corrected: Stats::of(corrected.filter_map(|row| row.slowdown())).off(&truth),
             }
         };
         size_buckets().enumerate().map(error).collect()
@@ -255,9 +307,9 @@ impl Learned {
 }
 
 /// Mean, median and 99th percentile.
-struct Spread([Option<f64>; 3]);
+struct Stats([Option<f64>; 3]);
 
-impl Spread {
+impl Stats {
     fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);

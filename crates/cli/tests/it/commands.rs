@@ -122,6 +122,12 @@ fn a_life_is_that_of_the_run_and_its_causes_sum_up() {
     let of_file = trimline(dir.path(), &[&["explain", &file, "max"][..], &short].concat());
     let (of_run, of_file) = (text(&of_run.stdout), text(&of_file.stdout));
     let (of_run, said) = of_run.rsplit_once("page: ").unwrap();
+    // What is no page of ours stays, also if it is no text.
+    std::fs::write(dir.path().join("photo"), [0xff, 0xd8, 0xff]).unwrap();
+    let mut foreign = Command::cargo_bin("trimline").unwrap();
+    let foreign = foreign.current_dir(dir.path()).args(["explain", "run", "--page", "photo"]);
+    assert_eq!(foreign.output().unwrap().status.code(), Some(2));
+    assert_eq!(std::fs::read(dir.path().join("photo")).unwrap(), [0xff, 0xd8, 0xff]);
     assert_eq!(said.trim(), "life.html");
     assert!(of_run.starts_with("message ") && of_run == of_file, "{of_run}\n{of_file}");
     // The page of the run has this message as the slowest, its own page has each part.

@@ -259,12 +259,17 @@ fn switched(scenario: &Scenario, node: Node, run: &Run<'_>) -> Result<Option<Swi
 fn wait(scenario: &Scenario, shared: &Shared) -> bool {
     let limit = scenario.measure.limit;
     let Some(zero) = shared.begin.zero(&shared.stop) else { return false };
+    // A message may be acknowledged a moment before its application hears of it and goes on, so
+    // that nothing counts unless it is so at two looks.
+    let mut was_done = false;
     loop {
         let now =
             Time(u64::try_from(zero.instant.elapsed().as_nanos() * 1_000).unwrap_or(u64::MAX));
-        if shared.done(now) {
+        let is_done = shared.done(now);
+        if is_done && was_done {
             return true;
         }
+        was_done = is_done;
         if now >= limit || shared.stop.load(Ordering::Relaxed) {
             return false;
         }

@@ -171,7 +171,7 @@ keys! { "traffic.job" JOB: Written {
         "how much longer: 0.5 is half as long again".written().only("`straggler_share` above 0");
     straggler_kind (job.straggler_kind when |w| w.job.straggler_share > 0.0): GapKind,
         "whether `straggler_excess` is always the same, or the mean of what each draws"
-            .default("").only("`straggler_share` above 0");
+            .default("`\"fixed\"`").only("`straggler_share` above 0");
     start: Time, "when the job begins".default("");
 }}
 

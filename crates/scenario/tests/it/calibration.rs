@@ -83,6 +83,24 @@ fn a_sample_corrects_what_follows_and_states_its_error() {
     }
 }
 
+/// An incast after the sample, of which it knows nothing.
+#[test]
+fn traffic_that_comes_after_the_sample_is_not_taken_for_known() {
+    let poisson = "[[traffic]]\nkind = \"poisson\"\nsize = \"2KB\"\nload = 0.4\n";
+    let incast = "[[traffic]]\nkind = \"incast\"\nreceiver = 1\nsenders = 3\nsize = \"50KB\"\n\
+                  start = \"900us\"\n[measure]\nfrom = \"200us\"\nto = \"1200us\"\n";
+    let text = text(&format!("{poisson}{incast}"));
+    let why = auto(&text, &[]).why.unwrap();
+    let expected = "packets, since the sample has nothing like 3 messages, for example of 50000 \
+                    bytes of traffic 1";
+    assert_eq!(why, expected);
+    let set = ["engine.level=auto", "engine.calibrate=0.4", "engine.error=0.9"];
+    let (auto, packets) = (ran(&text, &set), ran(&text, &[]));
+    assert_eq!((auto.summary.digest, auto.flows), (packets.summary.digest, packets.flows));
+    let warnings = ran(&text, &CALIBRATED).summary.warnings;
+    assert!(warnings.iter().any(|warning| warning.contains("not corrected")), "{warnings:?}");
+}
+
 #[test]
 fn corrected_runs_repeat_with_any_number_of_threads() {
     let read = read(&text(SHORT), &CALIBRATED);

@@ -334,7 +334,8 @@ fn a_network_has_as_many_ranks_as_the_trace() {
         ),
         ("{\"logical-dims\": [\"two\"]}", "network.json:1:3: logical-dims are not numbers"),
         ("topology: [ Ring ]", "network.json:1:2: not a network of astra-sim: expected ident"),
-        ("{}", "network.json:1:2: not a network of astra-sim: missing field `logical-dims`"),
+        ("{}", "network.json:1:1: not a network of astra-sim: there is no `logical-dims`"),
+        ("{\n\"logical-dims\": [4]}", "network.json:2:2: logical-dims are not numbers"),
     ] {
         let error = read(network).expect_err(expected);
         assert!(message(&error).starts_with(expected), "{error}");
