@@ -133,17 +133,23 @@ fn push(socket: &mut Socket, len: usize) {
     socket.push(len, 0);
 }
 
-/// `packets` frames each way.
-pub(crate) fn frames(size: usize, packets: usize) -> Vec<u64> {
-    let server = |mut socket: Socket, stop: &AtomicBool| {
-        while !stop.load(Ordering::Relaxed) {
-            for n in 0..socket.receive() {
-                let len = socket.frame(n).len();
-                push(&mut socket, len);
+/// Send every frame back, `together` at most with one call of the kernel.
+fn echo(mut socket: Socket, together: usize, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        let came = socket.receive();
+        for n in 0..came {
+            let len = socket.frame(n).len();
+            push(&mut socket, len);
+            if (n + 1) % together == 0 || n + 1 == came {
                 socket.flush().unwrap();
             }
         }
-    };
+    }
+}
+
+/// `packets` frames each way.
+pub(crate) fn frames(size: usize, packets: usize) -> Vec<u64> {
+    let server = |socket: Socket, stop: &AtomicBool| echo(socket, 1, stop);
     beside(Place::Frames, open, server, || {
         let mut socket = open();
         timed(|| {
@@ -194,15 +200,7 @@ pub(crate) fn flood(payload: usize) -> f64 {
 pub(crate) fn echoed(payload: usize, frames: u64) -> f64 {
     // Fewer than any ring on the way holds, so that none is lost.
     const AWAY: usize = 256;
-    let server = |mut socket: Socket, stop: &AtomicBool| {
-        while !stop.load(Ordering::Relaxed) {
-            for n in 0..socket.receive() {
-                let len = socket.frame(n).len();
-                push(&mut socket, len);
-            }
-            socket.flush().unwrap();
-        }
-    };
+    let server = |socket: Socket, stop: &AtomicBool| echo(socket, AWAY, stop);
     beside(Place::Frames, open, server, || {
         let mut socket = open();
         let (mut back, mut away) = (0, 0);
