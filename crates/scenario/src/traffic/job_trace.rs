@@ -10,6 +10,8 @@ use crate::diagnostic::{Checked, Diagnostic, Source};
 use crate::files;
 use crate::reader::Reader;
 
+/// Keys of files beside a trace.
+const BESIDE: [&str; 3] = ["groups", "system", "network"];
 /// What ends the name of a Chakra trace.
 const CHAKRA: &str = "et";
 
@@ -24,17 +26,24 @@ pub(super) fn read(cx: &mut Context<'_, '_>, ranks: u32) -> Checked<Trace> {
         let hint = format!("a name that ends in {}", ends.join(", "));
         cx.table.error("file", message, "unknown kind of file").hint(hint)
     })?;
-    let groups = maybe(cx, "groups")?;
-    let system = maybe(cx, "system")?;
-    let network = maybe(cx, "network")?;
-    fn view(all: &Option<(String, Vec<u8>)>) -> Option<File<'_>> {
-        all.as_ref().map(|(name, bytes)| File { name, bytes })
+    let mut beside = [None, None, None];
+    for (file, key) in beside.iter_mut().zip(BESIDE) {
+        *file = maybe(cx, key)?;
+        if file.is_some() && format != Format::Chakra {
+            let message = format!("`{key}` goes with Chakra traces, and this is none");
+            cx.table.warn(cx.table.error(key, message, "no effect").hint("leave it out").warning());
+        }
     }
-    let files: Vec<File<'_>> = all.iter().map(|(name, bytes)| File { name, bytes }).collect();
-    let options =
-        Options { ranks, groups: view(&groups), system: view(&system), network: view(&network) };
-    let trace =
-        readers::read(&files, format, &options).map_err(|error| located(cx, &all, error))?;
+    fn view((name, bytes): &(String, Vec<u8>)) -> File<'_> {
+        File { name, bytes }
+    }
+    let files: Vec<File<'_>> = all.iter().map(view).collect();
+    let [groups, system, network] = beside.each_ref().map(|file| file.as_ref().map(view));
+    let options = Options { ranks, groups, system, network };
+    let trace = readers::read(&files, format, &options).map_err(|error| {
+        let texts: Vec<_> = all.iter().chain(beside.iter().flatten()).collect();
+        located(cx, &texts, error)
+    })?;
     for warning in &trace.warnings {
         let message = format!("{}: {warning}", paths.display());
         cx.table.warn(cx.table.error("file", message, "this trace").warning());
@@ -110,7 +119,7 @@ fn maybe(cx: &mut Context<'_, '_>, key: &'static str) -> Checked<Option<(String,
 }
 
 /// The error of a reader, with the line if the file is a text.
-fn located(cx: &Context<'_, '_>, all: &Contents, error: ReadError) -> Diagnostic {
+fn located(cx: &Context<'_, '_>, all: &[&(String, Vec<u8>)], error: ReadError) -> Diagnostic {
     match error {
         ReadError::Text(error) => {
             let text = all.iter().find(|(name, _)| *name == error.file);

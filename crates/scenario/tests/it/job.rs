@@ -759,6 +759,15 @@ fn traces_that_are_wrong_say_where() {
     std::fs::write(&cut, &whole[..whole.len() - 9]).unwrap();
     let said = refused("tree_8.goal", "ring", &[&format!("traffic.0.file={}", cut.display())]);
     assert!(said.contains("cut.0.et: record"), "{said}");
+    let network = dir.path().join("network.json");
+    std::fs::write(&network, "{\n  \"logical-dims\": [\"4\"]\n}").unwrap();
+    let network = format!("traffic.0.network={}", network.display());
+    let other = refused("astra-sim/all_reduce/8npus_1MB", "ring", &[&network]);
+    assert!(other.contains("network.json:2:4") && other.contains("logical-dims"), "{other}");
+    let scenario = parse(&traced("tree_8.goal", "ring"), &[network]).unwrap();
+    let warning = "`network` goes with Chakra traces, and this is none";
+    let mut warnings = scenario.warnings().iter().map(ToString::to_string);
+    assert!(warnings.any(|of| of.contains(warning)), "{:?}", scenario.warnings());
 }
 
 #[test]
