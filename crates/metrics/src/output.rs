@@ -487,7 +487,8 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let lost = std::sync::atomic::AtomicU32::new(0);
         let together = std::sync::Barrier::new(4);
-        let run = |dir: PathBuf| match OutputDir::create(dir) {
+        // Of two in one place the later one finds the results of the other.
+        let run = |dir: PathBuf| match OutputDir::create_for(dir, ResultsOf::Study) {
             // Every other one fails, and takes away what it has made.
             Ok(out) if out.dir().ends_with("3") => Ok(()),
             Ok(out) => out.text("study.json", "{\"engine\": 1}").and_then(|()| out.commit()),

@@ -15,8 +15,8 @@ use crate::{FileError, JobStats, LifeStats, OutputDir, PacketLatency, Phase, Sta
 /// 6: priority flow control, round-trip samples. 7: messages that failed, by cause, apart from
 /// those unfinished; `pfc.depth` is `pfc.pause_depth`, `pfc.memory_bytes` is
 /// `pfc.buffer_max_bytes`. 8: where the time of messages went. 9: partial results. 10: steps of
-/// training jobs. 11: the same steps alone.
-pub const RESULT_SCHEMA: u32 = 12;
+/// training jobs. 11: the same steps alone. 12: time that was skipped. 13: the error of flow level.
+pub const RESULT_SCHEMA: u32 = 13;
 
 /// A run in one page of numbers. All times are simulated except `wall_s`; all sizes that concern
 /// messages are payload, without headers.
@@ -612,7 +612,7 @@ mod tests {
         write(&summary());
         assert_eq!(Summary::read(&path).unwrap(), summary());
         write(&Summary { schema: 6, ..summary() });
-        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 12");
+        assert_eq!(Summary::read(&path).unwrap_err().cause, "its schema is 6, not 13");
         std::fs::write(&path, "{\"schema\": 1,").unwrap();
         assert!(Summary::read(&path).unwrap_err().cause.contains("line 1"));
     }
