@@ -174,7 +174,11 @@ fn unviolated(
     options: &Options,
     progress: OnProgress<'_>,
 ) -> Result<Ran, Error> {
-    let ran = simulate_into(scenario, options, None, progress)?;
+    whole(scenario, options, simulate_into(scenario, options, None, progress)?)
+}
+
+/// `ran`, unless it was interrupted or an invariant was violated.
+pub(crate) fn whole(scenario: &Scenario, options: &Options, ran: Ran) -> Result<Ran, Error> {
     if ran.is_partial {
         return Err(Error::Stopped);
     }

@@ -15,7 +15,7 @@ use crate::Scenario;
 use crate::document::At;
 use crate::error::Error;
 use crate::level::{self, Rung};
-use crate::run::{OnProgress, Options, Ran, clock, simulate_at, unwritable, violated};
+use crate::run::{OnProgress, Options, Ran, clock, simulate_at, unwritable, whole};
 
 /// What is run packet by packet first.
 pub(crate) struct Sample {
@@ -76,11 +76,13 @@ pub(crate) fn run(
         (Some(learned), Ok(taken)) => {
             let ran = at(Rung::Flow)?;
             let unknown = learned.unknown(&ran).map_err(|e| unwritable(&e))?;
-            match unknown.filter(|new| new.is_table && sample.wanted.is_some()) {
-                Some(new) => Ran { calibration: packets(&new.what), ..at(Rung::Packet)? },
-                None => {
-                    let ran = corrected(ran, &learned, &taken).map_err(|e| unwritable(&e))?;
-                    Ran { calibration, ..ran }
+            match unknown {
+                Some(new) if new.is_table && sample.wanted.is_some() => {
+                    Ran { calibration: packets(&new.what), ..at(Rung::Packet)? }
+                }
+                unknown => {
+                    let ran = corrected(ran, (&learned, &taken), unknown);
+                    Ran { calibration, ..ran.map_err(|e| unwritable(&e))? }
                 }
             }
         }
@@ -90,9 +92,13 @@ pub(crate) fn run(
     Ok(ran)
 }
 
-/// A run at flow level with the completion times that the sample teaches.
-fn corrected(mut ran: Ran, learned: &Learned, taken: &Taken) -> Result<Ran, FileError> {
-    let unknown = learned.unknown(&ran)?;
+/// A run at flow level with the completion times that the sample teaches. What is `unknown` keeps
+/// its own.
+fn corrected(
+    mut ran: Ran,
+    (learned, taken): (&Learned, &Taken),
+    unknown: Option<Unknown>,
+) -> Result<Ran, FileError> {
     ran.warnings.extend(unknown.map(|new| format!("{}: they are not corrected", new.what)));
     let warning = format!("{}: no correction and no error has them", taken.did_not_end());
     ran.warnings.extend((taken.unfinished > 0).then_some(warning));
@@ -139,16 +145,10 @@ fn take(
     let mut at = |rung| {
         let (rung, until) = (Some(rung), Some(sample.until));
         let options = Options { rung, until, steps: None, ..options.clone() };
-        let ran = simulate_at(scenario, &options, None, progress)?;
-        if ran.is_partial {
-            return Err(Error::Stopped);
-        }
-        if let Some(error) = violated(scenario, &options, ran.violation.as_ref()) {
-            return Err(error);
-        }
+        let ran = whole(scenario, &options, simulate_at(scenario, &options, None, progress)?)?;
         let rows = ran.recorded.rows.into_vec().map_err(|e| unwritable(&e))?;
         let measured: Vec<FlowRow> = rows.into_iter().filter(|row| row.measured).collect();
-        Ok((measured, ran.outcome.digest))
+        Ok::<_, Error>((measured, ran.outcome.digest))
     };
     let (over_packets, digest) = at(Rung::Packet)?;
     let (fluids, _) = at(Rung::Flow)?;
