@@ -30,7 +30,7 @@
 #              files to each reader of training traces; then a minute of each fuzz target (needs a nightly toolchain
 #              and cargo-fuzz)
 
-.PHONY: demo test dist dist-test python python-setup ray-setup page-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host bench-incast soak fuzz reproduce
+.PHONY: demo test setup dist dist-test python python-setup ray-setup page-setup site gallery rtl rtl-setup lint studies docs swarm recipes golden bench bench-host bench-incast soak fuzz reproduce
 
 TRIMLINE = target/release/trimline
 
@@ -43,12 +43,15 @@ demo:
 	    scenarios/demo/websearch_ndp.toml scenarios/demo/websearch_newreno.toml \
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
-# Many tests wait for a process or a timer: two at once for each core.
-export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc))
+# Unit tests beside the others, since each kind alone leaves cores idle while its last tests run. Many wait for a process
+# or a timer: so two at once for each core. No code block of a comment is a test: those are not looked for.
+test: lint setup
+	cargo test --locked --workspace --tests --no-run
+	cargo test --locked --workspace --lib & unit=$$!; \
+	    cargo test --locked --workspace --test '*'; others=$$?; wait $$unit && exit $$others
 
-# No code block of a comment is a test: `--tests` leaves out looking for them in every crate.
-test: lint rtl-setup python-setup page-setup
-	cargo test --locked --workspace --tests
+# What tests need beside the toolchain.
+setup: rtl-setup python-setup page-setup
 
 # Without them tests of hardware say that they are skipped, and why: no reason for `make test` to fail.
 rtl-setup: target/rtl-tools/ready
