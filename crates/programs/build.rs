@@ -14,7 +14,7 @@ mod draw;
 type Variant = (&'static str, &'static str, &'static [(&'static str, i128)]);
 
 /// What is compiled.
-const PROGRAMS: [Variant; 15] = [
+const PROGRAMS: [Variant; 16] = [
     ("ndp", "ndp.p4", &[]),
     ("homa", "homa.p4", &[]),
     ("homa_strict", "homa.p4", &[("STRICT_PAPER", 1)]),
@@ -29,6 +29,7 @@ const PROGRAMS: [Variant; 15] = [
     ("hpcc", "hpcc.p4", &[("BASE_RTT", 4_500), ("INCREASE", 176)]),
     ("swift", "swift.p4", &[]),
     ("dcqcn", "dcqcn.p4", &[]),
+    ("nscc", "nscc.p4", &[]),
     ("ndp_switch", "ndp_switch.p4", &[]),
 ];
 

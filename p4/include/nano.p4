@@ -116,6 +116,13 @@ struct credit_event_t {
 @latency(1)
 extern void credit_to_btx(in credit_event_t event);
 
+// ---- Paths
+
+/// On egress: the entropy value of the packet, by which switches choose its path. A program that does not call this leaves
+/// paths to the NIC.
+@latency(1)
+extern void set_path(in bit<16> entropy);
+
 // ---- Flows: all messages to one host, for transports whose senders decide how fast they send
 
 /// Flows of a NIC. The low bits of a host's address choose its flow; hosts in which they agree share one.

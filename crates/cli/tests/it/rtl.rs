@@ -49,6 +49,7 @@ fn designs_are_whole() {
         ("hpcc.p4", &["--pipelines"], "pipelines"),
         ("swift.p4", &["--pipelines"], "pipelines"),
         ("dcqcn.p4", &["--pipelines"], "pipelines"),
+        ("nscc.p4", &["--pipelines"], "pipelines"),
         ("ndp_switch.p4", &["--pipelines"], "pipelines"),
         ("ndp_switch.p4", &["--set", "memory=80KB"], "switch_port"),
         ("ndp.p4", &["--bytes"], "nic_data"),

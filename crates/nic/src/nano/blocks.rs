@@ -66,10 +66,10 @@ pub enum ProgramError {
     Config(#[from] ConfigError),
     /// A circuit chooses among the fronts of its queues alone.
     #[error(
-        "the program calls `set_flow`, which a clocked NIC does not have: leave out `clocked`, or \
-         take a program whose receivers say what may be sent"
+        "the program calls `{0}`, which a clocked NIC does not have: leave out `clocked`, or take \
+         a program that does not call it"
     )]
-    Flows,
+    Clocked(&'static str),
     /// It does not make the packets that the NIC asks for.
     #[error("the egress pipeline makes no frame of a packet of protocol {protocol}: {why}")]
     Frame {
@@ -172,7 +172,10 @@ impl Blocks {
             .ok_or_else(|| ProgramError::Architecture(program.architecture.clone()))?;
         let units = Units::new(program, &config)?;
         if config.clocked && units.sets_flows() {
-            return Err(ProgramError::Flows);
+            return Err(ProgramError::Clocked("set_flow"));
+        }
+        if config.clocked && units.sets_paths() {
+            return Err(ProgramError::Clocked("set_path"));
         }
         Ok(Self {
             packetization: Packetization::new(&config, units.sets_flows()),

@@ -9,6 +9,17 @@ use super::buffers::{SizeClass, words};
 use super::clock::{Tick, cycles};
 use super::past::REMEMBERED_MAX;
 
+/// Who chooses the paths of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// The NIC, one for each message.
+    Messages,
+    /// The NIC, one for each packet, or the program.
+    Packets,
+    /// Switches hash what the program calls the entropy value, or else one value for each message.
+    Hashed,
+}
+
 /// Sizes and times of a NIC. All NICs of a network have the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -51,8 +62,8 @@ pub struct Config {
     /// Priorities that switches have for the packets, 1 to 8; a type of service beyond counts as
     /// the last.
     pub priorities: u8,
-    /// Whether each packet draws a path of its own; otherwise each message does.
-    pub spray: bool,
+    /// Who chooses the paths of packets.
+    pub spread: Spread,
     /// Whether everything happens in cycles of the host's own clock, and in tables of the sizes
     /// that a circuit has: docs/nic.md, "The clocked law".
     pub clocked: bool,
@@ -139,7 +150,7 @@ impl Config {
             egress_cycles: 12,
             protocols: Vec::new(),
             priorities: 8,
-            spray: false,
+            spread: Spread::Messages,
             clocked: false,
         }
     }

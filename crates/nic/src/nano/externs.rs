@@ -115,6 +115,7 @@ enum Bound {
     PrioRead(usize),
     Schedule(usize),
     SendMessage,
+    Path,
 }
 
 /// A program asks for something that the NIC does not have.
@@ -133,6 +134,9 @@ pub enum BindError {
     /// It hangs on the ingress pipeline.
     #[error("the egress pipeline calls `{0}`, which only the ingress pipeline reaches")]
     Ingress(String),
+    /// It hangs on the egress pipeline.
+    #[error("the ingress pipeline calls `{0}`, which only the egress pipeline reaches")]
+    Egress(String),
 }
 
 /// The packet whose ingress pipeline runs.
@@ -162,6 +166,8 @@ pub struct Units {
     entered: usize,
     /// The lookup of the packet in the pipeline, and its answer.
     info: Option<(Request, Info)>,
+    /// The entropy value that the egress pipeline has given its packet.
+    entropy: Option<u16>,
     /// The message that this lookup has made whole, and whether it was so before (C7).
     completed: Option<(u16, bool)>,
     tx_messages: u16,
@@ -188,6 +194,7 @@ impl Units {
             arrival: Arrival { lookup: Time::ZERO, at: Time::ZERO, key: None },
             entered: 0,
             info: None,
+            entropy: None,
             completed: None,
             tx_messages: config.tx_messages,
             clocked: config.clocked,
@@ -206,16 +213,19 @@ impl Units {
         Ok(units)
     }
 
-    /// On egress a program reaches the priorities of messages alone: the other units hang on the
-    /// ingress pipeline (specs/nanotransport.md#2).
+    /// On egress a program reaches the priorities of messages and its packet's path alone: the other
+    /// units hang on the ingress pipeline (specs/nanotransport.md#2), from which no packet leaves.
     fn check_egress(&self, program: &ir::Program) -> Result<(), BindError> {
-        let [_, egress] = program.pipelines.as_slice() else { return Ok(()) };
-        let reachable =
-            |id: &ExternId| matches!(self.bound.get(id.index()), Some(Bound::PrioRead(_)));
-        let mut calls = egress.calls().into_iter();
-        match calls.find(|id| !reachable(id)) {
+        let [ingress, egress] = program.pipelines.as_slice() else { return Ok(()) };
+        let bound = |id: &ExternId| self.bound.get(id.index());
+        let name = |id: ExternId| ir::called(&program.externs[id.index()]);
+        let on_egress = |id: &ExternId| matches!(bound(id), Some(Bound::PrioRead(_) | Bound::Path));
+        if let Some(id) = egress.calls().into_iter().find(|id| !on_egress(id)) {
+            return Err(BindError::Ingress(name(id)));
+        }
+        match ingress.calls().into_iter().find(|id| bound(id) == Some(&Bound::Path)) {
             None => Ok(()),
-            Some(id) => Err(BindError::Ingress(ir::called(&program.externs[id.index()]))),
+            Some(id) => Err(BindError::Egress(name(id))),
         }
     }
 
@@ -250,6 +260,7 @@ impl Units {
                 Bound::PrioRead(known.unwrap_or_else(|| self.add_prio(config.tx_messages)))
             }
             ("send_message", _, 7, 0) => Bound::SendMessage,
+            ("set_path", _, 1, 0) => Bound::Path,
             ("SrptScheduler", "schedule", 5, 4) => {
                 let level = called.constructor.first().copied().unwrap_or(0);
                 self.schedulers.push(Scheduler::new(level as u8));
@@ -278,6 +289,17 @@ impl Units {
     #[must_use]
     pub fn sets_flows(&self) -> bool {
         self.bound.contains(&Bound::Flow)
+    }
+
+    /// Whether the program says which path a packet takes.
+    #[must_use]
+    pub fn sets_paths(&self) -> bool {
+        self.bound.contains(&Bound::Path)
+    }
+
+    /// The entropy value that the egress pipeline has given the packet since this was asked.
+    pub fn entropy(&mut self) -> Option<u16> {
+        self.entropy.take()
     }
 
     /// A packet enters the ingress pipeline. Messages that have fallen silent before it are over.
@@ -455,6 +477,7 @@ impl Externs for Units {
                 let len = len.clamp(1, OWN_MAX as u128) as u8;
                 self.push(Event::Message(OwnMessage { protocol, dst_ip, len, bytes }));
             }
+            (Bound::Path, &[entropy]) => self.entropy = Some(entropy as u16),
             // Binding has counted the arguments.
             _ => {}
         }
@@ -468,7 +491,7 @@ impl Bound {
             Self::IfElse(at) | Self::Second(at) => Some(at),
             Self::PrioGrant(at) | Self::PrioRead(at) | Self::Schedule(at) => Some(at),
             Self::SendMessage | Self::GetRxMsgInfo | Self::Delivered | Self::Credit => None,
-            Self::Flow | Self::Control(_) => None,
+            Self::Flow | Self::Control(_) | Self::Path => None,
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct Pace {
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     pace: Pace,
-    /// Packets that have been sent and not delivered, of all its messages.
+    /// Packets that have been sent and neither delivered nor trimmed, of all its messages.
     in_flight: u32,
     /// When the last packet was in the arbiter, as the pace has it, and the bytes of its payload.
     last: Time,
@@ -59,25 +59,24 @@ impl Flows {
     }
 
     /// Since when `flow` may send; `None`: not before something is delivered or the window is
-    /// larger. What goes `again` is in flight already, or has arrived meanwhile: it needs no
-    /// window.
+    /// larger. What is in flight already, and goes again, needs no window.
     #[must_use]
-    pub fn open_since(&self, flow: usize, again: bool) -> Option<Time> {
+    pub fn open_since(&self, flow: usize, in_flight: bool) -> Option<Time> {
         let flow = self.0.get(flow)?;
-        (again || flow.is_open()).then_some(flow.since())
+        (in_flight || flow.is_open()).then_some(flow.since())
     }
 
     /// A packet with so many bytes of payload goes to the wire, which was in the arbiter at `at`. A
     /// packet that was late does not delay those after it, but by no more than its own gap.
-    pub fn sent(&mut self, flow: usize, again: bool, payload: u16, at: Time) {
+    pub fn sent(&mut self, flow: usize, in_flight: bool, payload: u16, at: Time) {
         let Some(flow) = self.0.get_mut(flow) else { return };
-        flow.in_flight += u32::from(!again);
+        flow.in_flight += u32::from(!in_flight);
         let late = at.since(flow.since()).min(flow.pace.time_of(payload));
         flow.last = Time(at.0 - late.0);
         flow.payload = payload;
     }
 
-    /// So many of the packets in flight have been delivered, or their message is over.
+    /// So many of the packets in flight have been delivered or trimmed, or their message is over.
     pub fn done(&mut self, now: Time, flow: usize, packets: u32) {
         let Some(flow) = self.0.get_mut(flow) else { return };
         let was_open = flow.is_open();

@@ -93,6 +93,8 @@ struct Message {
     to_btx: u64,
     waiting: u64,
     sent: u64,
+    /// Sent, not in flight any more, and not sent again: the program said so.
+    trimmed: u64,
     /// Highest packet that was sent.
     max_tx: u8,
     /// `delivered` when the timer was last started.
@@ -191,6 +193,7 @@ impl Packetization {
             to_btx: all & !below(self.rtt_pkts),
             waiting: 0,
             sent: 0,
+            trimmed: 0,
             max_tx: 0,
             delivered_before: 0,
             timeouts: 0,
@@ -265,7 +268,14 @@ impl Packetization {
         if let Some(offset) = event.rtx {
             let all = below(u16::from(message.packets));
             message.to_btx |= bit(offset) & all & !message.delivered & !message.waiting;
+            let lost = bit(offset) & message.in_flight();
+            message.trimmed |= lost;
+            let flow = message.flow();
+            if let Some(flows) = &mut self.flows {
+                flows.done(now, flow, lost.count_ones());
+            }
         }
+        let Some(message) = self.message(id) else { return };
         if let Some(credit) = event.new_credit {
             message.credit = message.credit.max(credit);
             let send = message.to_btx & below(message.credit);
@@ -406,9 +416,11 @@ impl Packetization {
         let (again, is_new_msg) = (message.sent & lowest != 0, message.sent == 0);
         message.repeated |= again;
         if let Some(flows) = &mut self.flows {
-            flows.sent(message.flow(), again, message.payload(pkt_offset), since);
+            let in_flight = message.in_flight() & lowest != 0;
+            flows.sent(message.flow(), in_flight, message.payload(pkt_offset), since);
         }
         message.sent |= lowest;
+        message.trimmed &= !lowest;
         message.max_tx = message.max_tx.max(pkt_offset);
         let (out, buffer) = (message.out, message.buffer);
         let tx_msg_id = self.number(id, out.generation);
@@ -458,9 +470,9 @@ impl Descriptor {
 }
 
 impl Message {
-    /// Packets that have been sent and have not arrived.
+    /// Packets that have been sent and, as far as is known, have neither arrived nor been trimmed.
     const fn in_flight(&self) -> u64 {
-        self.sent & !self.delivered
+        self.sent & !self.delivered & !self.trimmed
     }
 
     const fn flow(&self) -> usize {
@@ -478,7 +490,7 @@ impl Message {
 fn released(messages: &[Option<Message>], flows: &Flows, d: &Descriptor) -> Option<Time> {
     let message = messages.get(usize::from(d.id))?.as_ref().filter(|m| m.serial == d.serial)?;
     let lowest = d.bits & d.bits.wrapping_neg();
-    let open = flows.open_since(message.flow(), message.sent & lowest != 0)?;
+    let open = flows.open_since(message.flow(), message.in_flight() & lowest != 0)?;
     Some(open.max(d.since))
 }
 

@@ -3,40 +3,61 @@
 use endpoint::{Cx, MsgId, Purpose};
 use units::HostId;
 
-use super::config::Config;
+use super::config::{Config, Spread};
 
 const PATH: Purpose = Purpose::new("nano path");
 
 /// Draws for the path of one packet before they are given up.
 const TRIES: u64 = 16;
 
-/// How a NIC chooses paths: a draw for each packet, or one for each message, or one for each flow,
-/// since what a program knows of a flow it knows of its path.
+/// How a NIC chooses paths: by the entropy value that its program has given a packet, or a draw for
+/// each packet, or one for each message, or one for each flow, since what a program knows of a flow
+/// it knows of its path.
 #[derive(Debug)]
 pub(super) struct Paths {
-    spray: bool,
+    spread: Spread,
     by_flow: bool,
     departures: u64,
 }
 
 impl Paths {
     pub(super) const fn new(config: &Config, by_flow: bool) -> Self {
-        Self { spray: config.spray, by_flow, departures: 0 }
+        Self { spread: config.spread, by_flow, departures: 0 }
     }
 
     /// That of the next packet, of message `msg` to `dst`.
-    pub(super) fn next(&mut self, cx: &Cx<'_>, dst: HostId, msg: MsgId) -> u32 {
+    pub(super) fn next(
+        &mut self,
+        cx: &Cx<'_>,
+        dst: HostId,
+        msg: MsgId,
+        entropy: Option<u16>,
+    ) -> u32 {
+        match (entropy, self.spread) {
+            (Some(entropy), Spread::Hashed) => return entropy.into(),
+            (Some(entropy), Spread::Packets) => return works(cx, dst, entropy),
+            _ => {}
+        }
         let paths = cx.net.paths(dst);
         if paths <= 1 {
             return 0;
         }
         self.departures += 1;
-        let n = if self.spray { self.departures } else { 0 };
+        let spray = self.spread == Spread::Packets;
+        let n = if spray { self.departures } else { 0 };
         let part = if self.by_flow { u64::from(dst.0) } else { msg.0 };
-        let draws = if self.spray { cx.draw } else { cx.draw.part(part) }.stream(PATH);
+        let draws = if spray { cx.draw } else { cx.draw.part(part) }.stream(PATH);
         let drawn = |attempt| draws.below(n * TRIES + attempt, u64::from(paths)) as u32;
         let up = |&path: &u32| cx.net.path_up(dst, path);
         let first_up = || (0..paths).find(up).unwrap_or(0);
         (0..TRIES).map(drawn).find(up).unwrap_or_else(first_up)
     }
+}
+
+/// The path with this entropy value; if the NIC knows that it is broken, the next that is not.
+fn works(cx: &Cx<'_>, dst: HostId, entropy: u16) -> u32 {
+    let paths = cx.net.paths(dst).max(1);
+    let first = u32::from(entropy) % paths;
+    let up = |&path: &u32| cx.net.path_up(dst, path);
+    (first..first + paths).map(|n| n % paths).find(up).unwrap_or(first)
 }

@@ -127,7 +127,7 @@ impl<M: Machine> Ticking<M> {
         let edges = Edges::of(cx.draw);
         if let Some(packet) = self.mac.take(cx.now) {
             *slot = packet;
-            slot.path = self.paths.next(cx, slot.dst, slot.span.msg);
+            slot.path = self.paths.next(cx, slot.dst, slot.span.msg, None);
             return Tx::Sent;
         }
         let chooses = || self.machine.chooses(self.mac.open(edges));

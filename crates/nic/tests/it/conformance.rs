@@ -116,6 +116,11 @@ fn n7_dcqcn_delivers_everything_once() {
     conforms(199, "dcqcn.p4", &[], false);
 }
 
+#[test]
+fn n7_nscc_delivers_everything_once() {
+    conforms(200, "nscc.p4", &[], true);
+}
+
 /// The page and the program are one text.
 #[test]
 fn the_docs_hold_the_whole_program() {

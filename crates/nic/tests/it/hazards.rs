@@ -33,7 +33,7 @@ fn n12_shipped_programs_without_hazards() {
 }
 
 /// Programs of which a memory is changed more than two cycles after it has been read: Homa's for
-/// the message that is granted, Swift's for the flow (docs/nic.md).
+/// the message that is granted, Swift's and NSCC's for the flow (docs/nic.md).
 #[test]
 fn what_changes_late_is_a_hazard() {
     let homa = ["granted", "first_missing", "origins"].map(|name| (name, 4));
@@ -42,6 +42,7 @@ fn what_changes_late_is_a_hazard() {
         ("homa.p4", HOMA_TR, &homa),
         ("ndp_homa.p4", &[], &homa),
         ("swift.p4", &[], &[("fabric_window", 3)]),
+        ("nscc.p4", &[], &[("windows", 3)]),
     ] {
         let found = hazards(&compile(file, constants));
         let windows = found.iter().map(|hazard| match hazard {
@@ -68,9 +69,14 @@ fn shipped_programs_have_these_spacings() {
     assert_eq!(spacing(&ndp, 0, &[]), (2, vec![lookup(), lookup()]));
     assert_eq!(spacing(&ndp, 0, FREED_BY_RESULTS), (4, results(4)));
     assert_eq!(spacing(&ndp, 1, &[]), (1, vec![]));
-    for (file, cycles) in
-        [("window.p4", 2), ("ndp_homa.p4", 4), ("hpcc.p4", 2), ("swift.p4", 3), ("dcqcn.p4", 2)]
-    {
+    for (file, cycles) in [
+        ("window.p4", 2),
+        ("ndp_homa.p4", 4),
+        ("hpcc.p4", 2),
+        ("swift.p4", 3),
+        ("dcqcn.p4", 2),
+        ("nscc.p4", 3),
+    ] {
         assert_eq!(spacing(&compile(file, &[]), 0, &[]).0, cycles, "{file}");
     }
 }

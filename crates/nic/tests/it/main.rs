@@ -11,6 +11,7 @@ mod hazards;
 mod hpcc;
 mod kv_cache;
 mod network;
+mod nscc;
 mod programs;
 mod reciprocal;
 mod shipped;

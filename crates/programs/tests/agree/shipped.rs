@@ -49,6 +49,7 @@ fn stages_are_those_of_the_paper() {
             // Not in the paper: what the flow has, what divides one after the other, what is said.
             "hpcc.p4" | "swift.p4" => [(5, 5), (1, 1)],
             "dcqcn.p4" => [(3, 3), (1, 1)],
+            "nscc.p4" => [(4, 4), (3, 3)],
             // Not in the paper: what is read, then what is written.
             "ndp_switch.p4" => [(2, 2), (2, 2)],
             // The longer of the two.

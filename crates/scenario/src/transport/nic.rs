@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use endpoint::Framing;
+use fabric::Routing;
 use nic::nano::blocks::clocked::least_spacing;
 use nic::nano::buffers::SizeClass as Buffers;
-use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError};
+use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError, Spread};
 use nic::nano::endpoint::{FRAMING, Nano as Nic, Runs};
 use transports::nano::{Clocked, Config, Nano, Program, SizeClass};
 use units::Dur;
@@ -19,6 +20,7 @@ use crate::document::Value;
 use crate::key::{Key, Section, keys, section};
 use crate::p4::{self, Backend, Compiled, Named};
 use crate::reader::Reader;
+use crate::routing::Mode;
 use crate::value::{Form, Lifetime, Or, PART_MAX, Refused, ScenarioValue, Size16, Unlimited};
 
 /// The programs that have a model: file and constant in P4, and the number of their protocol.
@@ -86,7 +88,7 @@ keys! { PROGRAM: Programmed {
     priorities (nic.priorities): u8,
         "how many types of service the program uses, from 0: type t is traffic class 7 - t, and \
          what is beyond counts as the last. 1 for `ndp.p4`, 4 for `homa.p4`, 2 for `hpcc.p4`, \
-         `swift.p4`, `dcqcn.p4`".range("1 to 8").written();
+         `swift.p4`, `dcqcn.p4`, `nscc.p4`".range("1 to 8").written();
     rtt_packets (nic.rtt_packets): u16, "as above".range("at least 1");
     tx_messages (nic.tx_messages): u16, "as above".range("a power of two, to 4096");
     rx_messages (nic.rx_messages): u16, "as above".range("a power of two, to 4096");
@@ -289,7 +291,7 @@ fn on_blocks(config: &Config) -> NicConfig {
 fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Checked<Transport> {
     let compiled = Compiled::new(table, around.dir, named)?;
     let Programmed { mut nic, protocol, telemetry, overhead } = sized(table)?;
-    nic.spray = around.mode.needs_spraying();
+    nic.spread = spread(around.mode);
     let framing = Framing { overhead, ..FRAMING };
     let first_protocol = nic.protocols.first().copied().unwrap_or(0);
     let (classes, longest) = (8_u8.saturating_sub(nic.priorities)..8, u64::from(nic.longest()));
@@ -321,6 +323,15 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Chec
         telemetry,
         ..Transport::of_life(framing, first_protocol, for_life)
     })
+}
+
+/// Who chooses paths where they are chosen by `mode`.
+fn spread(mode: Mode) -> Spread {
+    match mode.switches {
+        Routing::FlowHash | Routing::PacketRandom => Spread::Hashed,
+        _ if mode.needs_spraying() => Spread::Packets,
+        _ => Spread::Messages,
+    }
 }
 
 /// The keys of a program in a file, and the buffers.

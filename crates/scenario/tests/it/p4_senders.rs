@@ -1,6 +1,6 @@
-//! `hpcc.p4`, `swift.p4` and `dcqcn.p4` over the simulated fabric, from packets alone: against
-//! closed forms and bounds of specs/rdma.md, and against the same rules as they are built in, on
-//! the same fabric.
+//! `hpcc.p4`, `swift.p4`, `dcqcn.p4` and `nscc.p4` over the simulated fabric, from packets alone:
+//! against closed forms and bounds of specs/rdma.md, and against the same rules as they are built
+//! in, on the same fabric.
 
 use crate::bottleneck;
 
@@ -30,6 +30,7 @@ struct Seen {
     /// Jain's index of what the sources have placed.
     fairness: f64,
     dropped: u64,
+    trimmed: u64,
     pauses: u64,
 }
 
@@ -55,6 +56,7 @@ fn see(scenario: &Scenario, gbps: f64, from: Time, to: Time) -> Seen {
         p99: long.map_or(0, |stay| stay.0),
         fairness: metrics::jain(shares.into_values()).unwrap(),
         dropped: outcome.counters.dropped,
+        trimmed: outcome.counters.trimmed,
         pauses: outcome.links.iter().map(|link| link.pfc.pauses).sum(),
     }
 }
@@ -118,7 +120,7 @@ fn hpcc_reads_five_hops() {
 /// The reference and the generated code make the same run of it, packet for packet.
 #[test]
 fn interpreter_and_generated_rust_give_the_same_run() {
-    for name in ["hpcc.toml", "swift.toml", "dcqcn.toml"] {
+    for name in ["hpcc.toml", "swift.toml", "dcqcn.toml", "nscc.toml"] {
         let run = |backend: &str| {
             let sets = [backend, "measure.from=0us", "measure.to=100us"];
             let simulated = simulate(&load(name, &sets), &Options::default(), &mut |_| ()).unwrap();
@@ -202,4 +204,43 @@ fn dcqcn_of_two_is_at_its_fixed_point() {
 #[test]
 fn dcqcn_of_ten_is_at_its_fixed_point() {
     dcqcn_is_at_its_fixed_point(10);
+}
+
+/// specs/uet.md#4: twelve flows over a fat tree fill the link as the window that is built in does,
+/// with its queue within 5 % and as many trimmed packets within 10 %; nothing is lost whole.
+#[test]
+fn nscc_keeps_the_queue_that_is_built_in() {
+    let window = (us(1_000), us(3_000));
+    let [p4, native] = [("nscc.toml", &["transport.backend=rust"][..]), ("nscc_native.toml", &[])]
+        .map(|(name, sets)| see(&load(name, sets), 100.0, window.0, window.1));
+    let all = format!("{p4:?}, native {native:?}");
+    assert!(p4.utilization > 0.99 && native.utilization > 0.99, "{all}");
+    assert!((p4.queue / native.queue - 1.0).abs() < 0.05, "{all}");
+    assert!((p4.trimmed as f64 / native.trimmed as f64 - 1.0).abs() < 0.1, "{all}");
+    assert!(p4.fairness > 0.9, "{all}");
+    assert_eq!(p4.dropped, 0, "{all}");
+}
+
+/// The program chooses the path of each packet: a permutation of a fat tree is done as if every
+/// host were alone, whether switches hash what it chose or it is the path's index. With one path
+/// for each flow it is not.
+#[test]
+fn nscc_spreads_packets_over_paths() {
+    let last = |mode: &str| {
+        let mode = format!("routing.mode={mode}");
+        let sets = [
+            "transport.backend=rust",
+            "traffic={kind=\"permutation\", size=\"64000B\"}",
+            "measure={limit=\"10ms\"}",
+            &mode,
+        ];
+        let summary = evaluate(&load("nscc.toml", &sets), &Options::default(), &mut |_| ());
+        let summary = summary.unwrap_or_else(|e| panic!("{}", e.render(false))).summary;
+        assert_eq!(summary.flows.completed, 16);
+        summary.flows.fct_us.max.unwrap()
+    };
+    let [hashed, indexed, one] = ["ecmp", "spray", "single"].map(last);
+    // Twelve links' delay one way is 6 us, 63 packets at 100 Gb/s take 5.5.
+    assert!(hashed < 14.5 && indexed < 14.5, "{hashed} {indexed}");
+    assert!(one > 16.0, "{one}");
 }

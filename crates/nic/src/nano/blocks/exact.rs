@@ -68,8 +68,10 @@ impl Exact {
         loop {
             let data = &mut blocks.packetization;
             let Some(chosen) = choose(&mut blocks.control, data, egress, cx.now) else { break };
-            if blocks.make(first_cycle(cx.now), cx.me, chosen, slot, cx.fx) {
-                slot.path = paths.next(cx, slot.dst, slot.span.msg);
+            let made = blocks.make(first_cycle(cx.now), cx.me, chosen, slot, cx.fx);
+            let entropy = blocks.units.entropy();
+            if made {
+                slot.path = paths.next(cx, slot.dst, slot.span.msg, entropy);
                 return Tx::Sent;
             }
         }

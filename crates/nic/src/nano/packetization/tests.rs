@@ -91,6 +91,29 @@ fn a_repeat_of_what_has_arrived_takes_no_room() {
     assert_eq!(drain(&mut p), [(0, false), (1, false), (2, false)]);
 }
 
+/// What a program repeats is not in flight any more: another packet may go, and the repeat needs
+/// room. What arrives meanwhile made room already.
+#[test]
+fn what_was_trimmed_needs_room_again() {
+    let mut p = Packetization::new(&Config::prototype(2, TIMEOUT), true);
+    p.submit(Time(0), message(5));
+    assert_eq!(drain(&mut p), [(0, false), (1, false)]);
+    nack(&mut p, 0, Some(1));
+    assert_eq!(drain(&mut p), [(2, false)], "what was never sent goes first");
+    p.delivered(Time(0), 0, 0b10);
+    assert_eq!(drain(&mut p), [(3, false)]);
+    p.delivered(Time(0), 0, 0b100);
+    assert_eq!(drain(&mut p), [(4, false)]);
+    p.delivered(Time(0), 0, 0b1000);
+    assert_eq!(drain(&mut p), [(0, true)]);
+    nack(&mut p, 4, Some(5));
+    p.delivered(Time(0), 0, 0b1_0000);
+    assert_eq!(drain(&mut p), []);
+    assert_eq!(p.delivered(Time(0), 0, 0b1), Some(77));
+    p.submit(Time(0), message(5));
+    assert_eq!(drain(&mut p), [(0, false), (1, false)], "neither more nor less than the window");
+}
+
 /// A NACK marks; what it marks leaves with the next credit, if that is only repeated.
 #[test]
 fn a_nack_marks_and_credit_sends() {

@@ -1,6 +1,6 @@
 //! One packet through the ingress pipeline of a program whose senders decide how fast they send:
 //! what it makes of its registers and of its flow's window and pace, or what it answers. For the
-//! tests of `hpcc.p4`, `swift.p4` and `dcqcn.p4`.
+//! tests of `hpcc.p4`, `swift.p4`, `dcqcn.p4` and `nscc.p4`.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
 use std::sync::Arc;
@@ -36,6 +36,8 @@ struct Said<'a> {
     pace: Option<Pace>,
     /// The flags of its ACK.
     answer: Option<u8>,
+    /// The entropy value of a packet that leaves.
+    path: Option<u16>,
 }
 
 impl Externs for Said<'_> {
@@ -47,6 +49,7 @@ impl Externs for Said<'_> {
             }
             // The twelfth member of `egress_metadata_t`.
             "ack_pkt" => self.answer = Some(args[11] as u8),
+            "set_path" => self.path = Some(args[0] as u16),
             _ => {}
         }
     }
@@ -96,11 +99,25 @@ impl Step {
         frame.extend(&ack.rest);
         let mut meta = vec![0; self.program.pipelines[0].meta.len()];
         meta[4] = u128::from(now);
-        let mut said = Said { program: &self.program, pace: None, answer: None };
+        let mut said = Said { program: &self.program, pace: None, answer: None, path: None };
         let mut out = Vec::new();
         let ran = self.machine.run(PipelineId(0), &frame, &mut meta, &mut out, &mut said);
         ran.unwrap_or_else(|error| panic!("rejected: {error:?}"));
         said
+    }
+
+    /// A full DATA packet of the flow leaves at cycle `now`: its entropy value.
+    pub(crate) fn leave(&mut self, now: u32, protocol: u8) -> Option<u16> {
+        let mut meta = vec![0; self.program.pipelines[1].meta.len()];
+        meta[4] = u128::from(now);
+        // Protocol, address, context, length, of `egress_metadata_t`; its flags are the twelfth.
+        meta[5..9].copy_from_slice(&[protocol.into(), 0x0a00_0000 | FLOW, 0, 1024]);
+        meta[16] = 1;
+        let mut said = Said { program: &self.program, pace: None, answer: None, path: None };
+        let mut out = Vec::new();
+        let ran = self.machine.run(PipelineId(1), &[], &mut meta, &mut out, &mut said);
+        ran.unwrap_or_else(|error| panic!("rejected: {error:?}"));
+        said.path
     }
 }
 
