@@ -29,7 +29,7 @@ const PROGRAMS: [Variant; 16] = [
     ("hpcc", "hpcc.p4", &[("BASE_RTT", 4_500), ("INCREASE", 176)]),
     ("swift", "swift.p4", &[]),
     ("dcqcn", "dcqcn.p4", &[]),
-    ("nscc", "nscc.p4", &[]),
+    ("nscc", "nscc.p4", &[("RATE", 100_000), ("BASE_RTT", 40_170)]),
     ("ndp_switch", "ndp_switch.p4", &[]),
 ];
 

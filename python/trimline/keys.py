@@ -1496,7 +1496,7 @@ class TransportNic(TypedDict, total=False):
     priorities: int
     """How many types of service the program uses, from 0: type t is traffic class 7 - t, and
     what is beyond counts as the last. 1 for `ndp.p4`, 4 for `homa.p4`, 2 for `hpcc.p4`,
-    `swift.p4`, `dcqcn.p4` (1 to 8)."""
+    `swift.p4`, `dcqcn.p4`, `nscc.p4` (1 to 8)."""
     probe: bool
     program: str
     """What runs: on a NIC NDP, Homa or Homa-Tr, or a program of your own (the path of a `.p4`

@@ -59,18 +59,19 @@ impl Flows {
     }
 
     /// Since when `flow` may send; `None`: not before something is delivered or the window is
-    /// larger. What is in flight already, and goes again, needs no window.
+    /// larger. What goes again and `has_room`, since it is in flight or has arrived meanwhile,
+    /// needs no window.
     #[must_use]
-    pub fn open_since(&self, flow: usize, in_flight: bool) -> Option<Time> {
+    pub fn open_since(&self, flow: usize, has_room: bool) -> Option<Time> {
         let flow = self.0.get(flow)?;
-        (in_flight || flow.is_open()).then_some(flow.since())
+        (has_room || flow.is_open()).then_some(flow.since())
     }
 
     /// A packet with so many bytes of payload goes to the wire, which was in the arbiter at `at`. A
     /// packet that was late does not delay those after it, but by no more than its own gap.
-    pub fn sent(&mut self, flow: usize, in_flight: bool, payload: u16, at: Time) {
+    pub fn sent(&mut self, flow: usize, has_room: bool, payload: u16, at: Time) {
         let Some(flow) = self.0.get_mut(flow) else { return };
-        flow.in_flight += u32::from(!in_flight);
+        flow.in_flight += u32::from(!has_room);
         let late = at.since(flow.since()).min(flow.pace.time_of(payload));
         flow.last = Time(at.0 - late.0);
         flow.payload = payload;

@@ -416,8 +416,8 @@ impl Packetization {
         let (again, is_new_msg) = (message.sent & lowest != 0, message.sent == 0);
         message.repeated |= again;
         if let Some(flows) = &mut self.flows {
-            let in_flight = message.in_flight() & lowest != 0;
-            flows.sent(message.flow(), in_flight, message.payload(pkt_offset), since);
+            let (flow, counted) = (message.flow(), message.has_room(lowest));
+            flows.sent(flow, counted, message.payload(pkt_offset), since);
         }
         message.sent |= lowest;
         message.trimmed &= !lowest;
@@ -475,6 +475,11 @@ impl Message {
         self.sent & !self.delivered & !self.trimmed
     }
 
+    /// Whether this packet needs no room in its flow's window: it is in flight, or has arrived.
+    const fn has_room(&self, packet: u64) -> bool {
+        self.sent & packet & !(self.trimmed & !self.delivered) != 0
+    }
+
     const fn flow(&self) -> usize {
         flow_of(self.out.dst_ip)
     }
@@ -490,7 +495,7 @@ impl Message {
 fn released(messages: &[Option<Message>], flows: &Flows, d: &Descriptor) -> Option<Time> {
     let message = messages.get(usize::from(d.id))?.as_ref().filter(|m| m.serial == d.serial)?;
     let lowest = d.bits & d.bits.wrapping_neg();
-    let open = flows.open_since(message.flow(), message.in_flight() & lowest != 0)?;
+    let open = flows.open_since(message.flow(), message.has_room(lowest))?;
     Some(open.max(d.since))
 }
 

@@ -62,7 +62,7 @@ fn stages_are_those_of_the_paper() {
 /// Operators one after the other in the longest stage, as docs/nic.md has them.
 #[test]
 fn programs_that_compute_have_long_stages() {
-    for (file, depth) in [("hpcc.p4", 40), ("swift.p4", 28), ("dcqcn.p4", 38)] {
+    for (file, depth) in [("hpcc.p4", 40), ("swift.p4", 28), ("dcqcn.p4", 38), ("nscc.p4", 31)] {
         let program = compile(file, &[]);
         let hardware = ir::Hardware::new(&program).unwrap();
         assert_eq!(hardware.schedules()[0].depth(), depth, "{file}");

@@ -236,7 +236,7 @@ fn nscc_spreads_packets_over_paths() {
         ];
         let summary = evaluate(&load("nscc.toml", &sets), &Options::default(), &mut |_| ());
         let summary = summary.unwrap_or_else(|e| panic!("{}", e.render(false))).summary;
-        assert_eq!(summary.flows.completed, 16);
+        assert_eq!(summary.flows.messages.completed, 16);
         summary.flows.fct_us.max.unwrap()
     };
     let [hashed, indexed, one] = ["ecmp", "spray", "single"].map(last);
