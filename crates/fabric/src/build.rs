@@ -82,7 +82,7 @@ impl Common {
         Self {
             ranks: Ranks::new(topology.links().len() as u32, topology.hosts(), config.phase_seed),
             ends: receiving_ends(world),
-            span: span(topology, rates, signals, shortest),
+            span: span(world, rates, signals, shortest),
             shortest,
             link_state,
             script: Script::new(topology, &config.faults, config.reroute_after),
@@ -269,14 +269,16 @@ const SHORTEST: u16 = 64;
 /// How far apart events are on links of these `rates`, with packets no shorter than `shortest`, and
 /// where the shortest signal between applications takes `signals`.
 fn span(
-    topology: &Topology,
+    world: &World,
     rates: &[RangeInclusive<Rate>],
     signals: Option<Dur>,
     shortest: u16,
 ) -> Span {
+    let World { topology, config, .. } = world;
     let frame = |rate: &Rate| rate.serialise(u64::from(topology.mtu()));
-    // Jitter and slow clocks add to it: what the wheel does not reach goes into a heap.
-    let slowest = (0..).zip(rates).map(|(n, rate)| frame(rate.start()) + topology.delay(n)).max();
+    let late = |link| topology.delay(link) + config.host_clock.longest_delay(topology, link);
+    // Slow clocks add to it: what the wheel does not reach goes into a heap.
+    let slowest = (0..).zip(rates).map(|(n, rate)| frame(rate.start()) + late(n)).max();
     let quickest = rates.iter().map(|rate| frame(rate.end())).min();
     let sent = rates.iter().map(|rate| rate.end().serialise(u64::from(shortest)));
     let carried = (0..rates.len() as u32).map(|link| topology.delay(link));
