@@ -82,7 +82,7 @@ impl Common {
         Self {
             ranks: Ranks::new(topology.links().len() as u32, topology.hosts(), config.phase_seed),
             ends: receiving_ends(world),
-            span: span(topology, rates, signals, shortest),
+            span: span(world, rates, signals, shortest),
             shortest,
             link_state,
             script: Script::new(topology, &config.faults, config.reroute_after),
@@ -96,9 +96,7 @@ fn is_plain<const WATCHED: bool>(world: &World) -> bool {
     let World { topology, config, .. } = world;
     let lossless = matches!(config.queue, QueueSpec::Lossless(_));
     let alone = config.buffer.is_none() && !config.telemetry && !lossless;
-    let lazy = config.departures == Departures::Lazy
-        && !config.queue.spec().marks_at_departure()
-        && topology.switch_slot().is_none();
+    let lazy = config.departures == Departures::Lazy && topology.switch_slot().is_none();
     let sound = config.faults.is_empty() && topology.links().iter().all(|link| link.up);
     let wheel = config.events == Events::Wheel;
     alone && lazy && sound && wheel && !WATCHED && is_settled(world)
@@ -131,7 +129,7 @@ pub(crate) fn partition<'o, const WATCHED: bool>(
     let mine = partitioning.hosts(index);
     let switches = switches(world, index);
     let leaving: Vec<&ReceivingEnd> = ends.iter().filter(|end| end.from == index).collect();
-    let ports = ports(world, index, &switches, ends, &leaving);
+    let ports = ports::<WATCHED>(world, index, &switches, ends, &leaving);
     let first_receiving = ports.len() - ends.iter().filter(|end| end.at.part == index).count();
     let pfc = Pfc::new(topology, config, &switches, &ports, first_receiving);
     let height = |port: &Port| topology.links()[port.rare.link as usize].height() as u8;
@@ -188,7 +186,7 @@ fn switches(world: &World, index: u32) -> Vec<Switch> {
     mine
 }
 
-fn ports(
+fn ports<const WATCHED: bool>(
     world: &World,
     index: u32,
     switches: &[Switch],
@@ -209,7 +207,6 @@ fn ports(
         || config.buffer.is_some()
         || config.telemetry
         || matches!(config.queue, QueueSpec::Lossless(_))
-        || config.queue.spec().marks_at_departure()
         || topology.switch_slot().is_some();
     let port = |n: u32, end: FarEnd, transmits: bool| {
         let mut link = topology.links()[n as usize];
@@ -225,7 +222,12 @@ fn ports(
             (spec, _) => Queue::in_shared_buffer(spec),
         });
         let delay = topology.delay(n);
-        let mut port = Port::new((n, &link), end, delay, queue, departs || !of_switch);
+        let marks = queue.is_some() && config.queue_of(n).spec().marks_at_departure();
+        let departs = departs || !of_switch || marks && WATCHED;
+        let mut port = Port::new((n, &link), end, delay, queue, departs);
+        if marks {
+            port.set_marks();
+        }
         if let FarEnd::Switch(at) = end {
             port.set_onward(switches[at as usize].down, Leg::after(&link));
         }
@@ -269,14 +271,19 @@ const SHORTEST: u16 = 64;
 /// How far apart events are on links of these `rates`, with packets no shorter than `shortest`, and
 /// where the shortest signal between applications takes `signals`.
 fn span(
-    topology: &Topology,
+    world: &World,
     rates: &[RangeInclusive<Rate>],
     signals: Option<Dur>,
     shortest: u16,
 ) -> Span {
+    let World { topology, config, .. } = world;
     let frame = |rate: &Rate| rate.serialise(u64::from(topology.mtu()));
-    // Jitter and slow clocks add to it: what the wheel does not reach goes into a heap.
-    let slowest = (0..).zip(rates).map(|(n, rate)| frame(rate.start()) + topology.delay(n)).max();
+    let reach = |(link, rate): (u32, &RangeInclusive<Rate>)| {
+        let frame = frame(rate.start());
+        // Slow clocks and longer jitter add to it: what the wheel does not reach goes into a heap.
+        frame + topology.delay(link) + config.host_clock.longest_delay(topology, link).min(frame)
+    };
+    let slowest = (0..).zip(rates).map(reach).max();
     let quickest = rates.iter().map(|rate| frame(rate.end())).min();
     let sent = rates.iter().map(|rate| rate.end().serialise(u64::from(shortest)));
     let carried = (0..rates.len() as u32).map(|link| topology.delay(link));

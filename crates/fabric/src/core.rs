@@ -125,6 +125,8 @@ impl Core {
     }
 
     /// Remember the first violation.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn violate(&mut self, key: Option<MsgKey>, what: String) {
         self.end(Violation::new(self.now, key, what));
     }
@@ -151,6 +153,7 @@ impl Core {
         self.violation = Some(Violation { recent, ..Violation::new(self.now, key, what) });
     }
 
+    #[inline(always)]
     pub(crate) fn require(&mut self, key: Option<MsgKey>, result: Result<(), String>) {
         if let Err(what) = result {
             self.violate(key, what);

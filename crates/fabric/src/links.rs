@@ -239,7 +239,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     pub(crate) fn arrive(&mut self, link: u32, packet: u32) -> Option<Desc> {
         let now = self.core.now();
         let port = &mut self.ports[link as usize];
-        port.catch_up_to(link, now, &mut self.core);
+        port.catch_up_to(link, now, &mut self.core, &mut self.slab);
         port.packets += 1;
         let pkt = &self.slab[packet];
         if !port.sound() && port.loses(self.seed) {
@@ -291,7 +291,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         let now = self.core.now();
         let port = &mut self.ports[link as usize];
         port.note_active(link, &mut self.active);
-        port.replay(link, now, &mut self.core);
+        port.replay(link, now, &mut self.core, &mut self.slab);
         port.try_enqueue(link, packet, &mut self.core)
     }
 
@@ -321,7 +321,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     #[inline(always)]
     pub(crate) fn depart(&mut self, link: u32) {
         let port = &mut self.ports[link as usize];
-        port.depart(link, &mut self.core);
+        port.depart(link, &mut self.core, &mut self.slab);
     }
 
     /// A packet has come that joins the queue of `link` as the next slot begins.
@@ -397,6 +397,11 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
         applier.apply(fate, packet);
     }
 
+    /// Whether a queue has turned headers back that have not been forwarded.
+    pub(crate) fn has_returned(&self) -> bool {
+        !self.returned.is_empty()
+    }
+
     /// The next header that a queue has turned back.
     pub(crate) fn pop_returned(&mut self) -> Option<u32> {
         self.returned.pop()
@@ -417,7 +422,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     /// The rate of link number `link` changes, if it begins here.
     pub(crate) fn set_rate(&mut self, link: u32, rate: Rate) {
         if let Some(at) = self.transmitting_end(link) {
-            self.ports[at].set_rate(at as u32, rate, &mut self.core);
+            self.ports[at].set_rate(at as u32, rate, &mut self.core, &mut self.slab);
         }
     }
 
@@ -452,14 +457,14 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     /// What switch ports have done up to and including `until`.
     pub(crate) fn replay(&mut self, until: Time) {
         for (me, port) in self.ports.iter_mut().enumerate() {
-            port.replay(me as u32, until, &mut self.core);
+            port.replay(me as u32, until, &mut self.core, &mut self.slab);
         }
     }
 
     /// Add to `queues` what is in each queue that is not empty, `now`. Only active ports are looked
     /// at: in a large fabric most are idle.
     pub(crate) fn sample(&mut self, now: Time, queues: &mut Vec<u32>) -> [u64; HEIGHTS] {
-        let Self { ports, active, sampled, core, tier_bytes, .. } = self;
+        let Self { ports, active, sampled, core, slab, tier_bytes, .. } = self;
         let mut kept = 0;
         for n in 0..active.len() {
             if let Some(&soon) = active.get(n + SOON) {
@@ -467,7 +472,7 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
             }
             let me = active[n];
             let (port, last) = (&mut ports[me as usize], &mut sampled[me as usize]);
-            port.replay(me, now, core);
+            port.replay(me, now, core, slab);
             let sent = port.bytes - std::mem::replace(&mut last.bytes, port.bytes);
             tier_bytes[usize::from(last.height)] += sent;
             let queued = port.queued_bytes();
@@ -491,13 +496,13 @@ impl<'o, const WATCHED: bool> Links<'o, WATCHED> {
     /// What ports to other partitions have done before `until`: nothing here asks for it, and the
     /// others need it before they go on.
     pub(crate) fn finish_round(&mut self, until: Time) {
-        let Self { ports, core, .. } = self;
+        let Self { ports, core, slab, .. } = self;
         let last = Time(until.0.saturating_sub(1));
         let mut first: Option<Time> = None;
         let mut crossing = core.transit_mut().take_crossing();
         crossing.retain(|&me| {
             let port = &mut ports[me as usize];
-            let next = port.finish_round(me, last, core);
+            let next = port.finish_round(me, last, core, slab);
             first = first.into_iter().chain(next).min();
             port.is_crossing()
         });

@@ -22,7 +22,7 @@ use crate::pfc::Pfc;
 use crate::pfc::deadlock::Stuck;
 use crate::planes;
 use crate::port::{FarEnd, Port};
-use crate::route::Forwarding;
+use crate::route::{Forwarding, by_hash};
 use crate::slab;
 use crate::slot::Onward;
 use crate::topology::{HEIGHTS, Shape};
@@ -102,7 +102,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         settled: bool,
     ) -> Self {
         let config = &world.config;
-        let draw = |number: u32| (Draw::new(config.seed, SWITCH, u64::from(number)), 0);
+        let draw = |number: u32| (world.draws[number as usize], 0);
         let switches = links.switches();
         let buffers = config.buffer.map(|spec| vec![SharedBuffer::new(spec); switches.len()]);
         Self {
@@ -215,7 +215,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         let port = self.links.port(link);
         match port.end() {
             FarEnd::Host(host) => return Some(host),
-            FarEnd::Switch(_) if matches!(self.world.forwarding, Forwarding::Digits) => {
+            FarEnd::Switch(_) if self.world.forwarding.is_carried() => {
                 let out = port.onward(self.links.packet(packet));
                 self.queue(link, out, desc);
             }
@@ -230,6 +230,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     fn forward(&mut self, link: u32, at: u32, packet: u32) {
         let out = match self.world.forwarding {
             Forwarding::Digits => self.port_back(at, packet),
+            Forwarding::Hashes => self.hash_back(at, packet),
             Forwarding::Choice(up) => self.choose(at, packet, up),
             Forwarding::Valiant(next) => self.port_valiant(at, packet, next),
             Forwarding::Encoded => self.port_encoded(at, packet),
@@ -244,7 +245,9 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     fn queue(&mut self, link: u32, out: u32, packet: Desc) {
         if !self.links.try_enqueue(out, packet) {
             self.refuse(link, out, packet);
-            self.send_back(link);
+            if self.links.has_returned() {
+                self.send_back(link);
+            }
         }
     }
 
@@ -272,6 +275,13 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         let pkt = self.links.packet_mut(packet);
         topology.stamp(pkt);
         switch.down + u32::from(topology.turn(switch.number, (pkt.dst, pkt.path)))
+    }
+
+    /// The same where switches hash: from here on as if from a host of its own.
+    fn hash_back(&mut self, at: u32, packet: u32) -> u32 {
+        let view = RoutingView { topology: &self.world.topology, state: &self.link_state };
+        view.stamp_hashes(&self.world.draws, self.links.packet_mut(packet));
+        self.choose(at, packet, by_hash)
     }
 
     /// The output port where the packet carries its path in one of the published forms.
@@ -440,7 +450,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
     /// Put `packet` on the link of host `h`, which is `me`; nothing if it may not send it.
     #[inline(always)]
     pub(crate) fn send(&mut self, h: u32, packet: u32, me: HostId) -> Option<Sent> {
-        let World { topology, forwarding, tables, .. } = &*self.world;
+        let World { topology, forwarding, tables, draws, .. } = &*self.world;
         let mut exit = self.links.exit(h, packet);
         let pkt = exit.packet_mut();
         let bad = pkt.src != me
@@ -454,6 +464,9 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         self.lengths.observe_length(pkt);
         match forwarding {
             Forwarding::Digits => topology.stamp(pkt),
+            Forwarding::Hashes => {
+                RoutingView { topology, state: &self.link_state }.stamp_hashes(draws, pkt);
+            }
             Forwarding::Encoded => tables.write(topology, pkt),
             Forwarding::Choice(_) | Forwarding::Valiant(_) | Forwarding::Planes(_) => {}
         }
@@ -718,7 +731,7 @@ impl<'o, const WATCHED: bool> Network<'o, WATCHED> {
         }
         let (port, packet) = (self.links.port(id.link()), self.links.slab().get(id.packet));
         match (self.world.forwarding, packet) {
-            (Forwarding::Digits, Some(pkt)) => Onward::to(port.onward(pkt)),
+            (forwarding, Some(pkt)) if forwarding.is_carried() => Onward::to(port.onward(pkt)),
             (forwarding, Some(pkt)) => self.find_choice(port, forwarding, pkt),
             (_, None) => Onward::UNKNOWN,
         }

@@ -318,16 +318,19 @@ impl Pfc {
         came: u32,
         packet: Desc,
     ) {
-        let mut resumed = std::mem::take(&mut self.resumed);
-        let memory = &mut self.memories[at as usize];
-        let left = memory.depart(came, packet.class, packet.len, &mut |port, class| {
-            resumed.push((port, class));
-        });
+        let Self { memories, resumed, .. } = self;
+        let left =
+            memories[at as usize].depart(came, packet.class, packet.len, &mut |port, class| {
+                resumed.push((port, class));
+            });
         links.core_mut().require(None, left);
-        for &(port, class) in &resumed {
+        if self.resumed.is_empty() {
+            return;
+        }
+        let mut resumed = std::mem::take(&mut self.resumed);
+        for (port, class) in resumed.drain(..) {
             self.want(links, (at, port, class), false);
         }
-        resumed.clear();
         self.resumed = resumed;
     }
 

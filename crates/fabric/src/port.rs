@@ -7,18 +7,19 @@
 //! needs one event per packet, which also touches the port, so nothing is ever late. Where the far
 //! end is in another partition, the port is touched when a round ends (`Links::finish_round`).
 //!
-//! Where somebody else does read it (the ports of a switch share memory), hears it (flow control)
-//! or a departure does something to a packet (it is marked as it leaves), departures are events:
-//! `Network::port_departure`.
+//! Where somebody else does read it (the ports of a switch share memory) or hears it (flow control,
+//! an observer of marks), departures are events: `Network::port_departure`.
 
 use endpoint::{Flags, Packet};
 use queues::{Desc, Queue, draws};
 use units::{Dur, Rate, Time};
 
 use crate::core::Core;
+use crate::digest::{self, Outcome};
 use crate::host_clock::Jitter;
 use crate::outcome::{LinkStats, PauseStats};
 use crate::route::Leg;
+use crate::slab::Slab;
 use crate::topology::Link;
 
 /// The far end of a link, by numbers of this partition.
@@ -76,7 +77,7 @@ pub(crate) struct Port {
     leg: Leg,
     adds: bool,
     service: Service,
-    /// [`LOSSY`], [`CROWDED`], [`ACTIVE`], [`DEPARTS`].
+    /// [`LOSSY`], [`CROWDED`], [`ACTIVE`], [`DEPARTS`], [`MARKS`].
     traits: u8,
     /// Bytes whose transmission has begun.
     pub(crate) bytes: u64,
@@ -97,8 +98,10 @@ const CROWDED: u8 = 2;
 /// It is among the partition's active ports.
 const ACTIVE: u8 = 4;
 /// Departures are events: of hosts, whose endpoint is asked at that moment; of switches whose ports
-/// share memory or mark packets as they leave; of all ports on the eager path.
+/// share memory or whose marks are observed; of all ports on the eager path.
 const DEPARTS: u8 = 8;
+/// Departures are no events, and its queue marks packets as they leave.
+const MARKS: u8 = 16;
 
 /// Whether a packet is in service.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -359,8 +362,14 @@ impl Port {
 
     /// A round has ended: do what came up to `last`, and stay among the ports that are looked at if
     /// a packet is in service. When the next one that waits begins to leave.
-    pub(crate) fn finish_round(&mut self, me: u32, last: Time, core: &mut Core) -> Option<Time> {
-        self.replay(me, last, core);
+    pub(crate) fn finish_round(
+        &mut self,
+        me: u32,
+        last: Time,
+        core: &mut Core,
+        slab: &mut Slab,
+    ) -> Option<Time> {
+        self.replay(me, last, core, slab);
         self.crossing = self.busy();
         self.waits().then_some(self.free_at)
     }
@@ -377,18 +386,34 @@ impl Port {
 
     /// The packet in service has been sent; begin the next, if one waits.
     #[inline(always)]
-    pub(crate) fn depart(&mut self, me: u32, core: &mut Core) {
+    pub(crate) fn depart(&mut self, me: u32, core: &mut Core, slab: &mut Slab) {
+        let at = self.free_at;
         if self.has_slots() {
             self.begin_slot(me, core);
         } else if let Some(queue) = &mut self.queue
             && let Some(next) = queue.next(self.serving)
         {
-            self.start(me, next, self.free_at, core);
+            self.start(me, next, at, core);
         } else {
             self.service = Service::Idle;
         }
-        if self.has(CROWDED) {
+        if self.has(CROWDED | MARKS) {
             self.note_crowd(core);
+            self.mark(at, slab);
+        }
+    }
+
+    /// Mark the packet that has begun to leave at `at`, if its queue says so and no event does it.
+    #[inline(never)]
+    fn mark(&mut self, at: Time, slab: &mut Slab) {
+        if !self.has(MARKS) {
+            return;
+        }
+        if let Some(packet) = self.queue.as_mut().and_then(Queue::take_mark) {
+            let pkt = &mut slab[packet.handle];
+            pkt.flags.set(Flags::CE);
+            self.rare.drops.get_or_insert_default().marked += 1;
+            self.chain = digest::chain(self.chain, at.0, pkt.key, Outcome::Marked);
         }
     }
 
@@ -448,6 +473,11 @@ impl Port {
         taken
     }
 
+    /// Its queue marks packets as they leave.
+    pub(crate) fn set_marks(&mut self) {
+        self.set(MARKS, !self.has(DEPARTS));
+    }
+
     /// From now on, packets leave in slots, if there are any.
     pub(crate) fn set_slots(&mut self, slots: Option<Slots>) {
         self.rare.slots = slots.map(Box::new);
@@ -482,17 +512,17 @@ impl Port {
     /// A packet has arrived at the far end: what this port did when it had sent it. Later
     /// departures are left for later: there may be packets that come before them.
     #[inline(always)]
-    pub(crate) fn catch_up_to(&mut self, me: u32, arrival: Time, core: &mut Core) {
-        self.replay(me, Time(arrival.0.saturating_sub(self.delay.0)), core);
+    pub(crate) fn catch_up_to(&mut self, me: u32, arrival: Time, core: &mut Core, slab: &mut Slab) {
+        self.replay(me, Time(arrival.0.saturating_sub(self.delay.0)), core, slab);
     }
 
     /// Everything this port has done up to and including `until`, unless that takes events.
     #[inline(always)]
-    pub(crate) fn replay(&mut self, me: u32, until: Time, core: &mut Core) {
+    pub(crate) fn replay(&mut self, me: u32, until: Time, core: &mut Core, slab: &mut Slab) {
         // Not `while`: what the loop has ready before it begins would be made ready for nothing.
         if self.is_due(until) {
             loop {
-                self.depart(me, core);
+                self.depart(me, core, slab);
                 if !self.is_due(until) {
                     break;
                 }
@@ -560,9 +590,9 @@ impl Port {
     }
 
     /// From now on, packets are sent at `rate`; the one in service goes on at the old one.
-    pub(crate) fn set_rate(&mut self, me: u32, rate: Rate, core: &mut Core) {
+    pub(crate) fn set_rate(&mut self, me: u32, rate: Rate, core: &mut Core, slab: &mut Slab) {
         // Faults come before departures: what departs now makes way for the new rate.
-        self.replay(me, Time(core.now().0.saturating_sub(1)), core);
+        self.replay(me, Time(core.now().0.saturating_sub(1)), core, slab);
         self.rare.rate = rate;
         self.ps_per_byte = ps_per_byte(rate);
     }

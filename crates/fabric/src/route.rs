@@ -8,7 +8,7 @@
 use endpoint::{Draw, Packet, Purpose, Routes};
 use units::HostId;
 
-use crate::config::Routing;
+use crate::config::{Config, Routing};
 use crate::graph::{Distances, UNREACHABLE};
 use crate::link_state::{Choose, RoutingView};
 use crate::planes;
@@ -153,6 +153,9 @@ impl Topology {
 pub(crate) enum Forwarding {
     /// The sender has chosen, and the packet carries the uplinks themselves: see `stamp`.
     Digits,
+    /// Switches hash, and nothing changes what they choose from: the same, for what they would
+    /// choose.
+    Hashes,
     /// Something has to be worked out.
     Choice(Choose),
     /// In a VL2: the same, for packets that climb and for those that come down.
@@ -164,13 +167,14 @@ pub(crate) enum Forwarding {
 }
 
 impl Forwarding {
-    pub(crate) fn new(routing: Routing, topology: &Topology) -> Self {
-        let choose: Choose = match (routing, &topology.shape) {
+    pub(crate) fn new(config: &Config, topology: &Topology) -> Self {
+        let choose: Choose = match (config.routing, &topology.shape) {
             (Routing::Encoded(_), _) => return Self::Encoded,
             (Routing::Source, Shape::Planes(_)) => return Self::Planes(None),
             (Routing::Source, Shape::Tree) => return Self::Digits,
             (Routing::Source, Shape::Valiant { .. }) => valiant::by_path,
             (Routing::Source, Shape::Graph(_)) => by_list,
+            (Routing::FlowHash, Shape::Tree) if config.faults.is_empty() => return Self::Hashes,
             (Routing::FlowHash, _) => by_hash,
             (Routing::PacketRandom, _) => by_draw,
         };
@@ -181,11 +185,17 @@ impl Forwarding {
         }
     }
 
+    /// Whether packets carry the uplinks.
+    #[inline(always)]
+    pub(crate) fn is_carried(self) -> bool {
+        matches!(self, Self::Digits | Self::Hashes)
+    }
+
     /// Whether a packet's next port at a switch follows from what it carries, and does not change
     /// it.
     pub(crate) fn is_fixed(self, routing: Routing) -> bool {
         match self {
-            Self::Digits => true,
+            Self::Digits | Self::Hashes => true,
             Self::Choice(_) => routing != Routing::PacketRandom,
             Self::Valiant(_) | Self::Encoded | Self::Planes(_) => false,
         }
@@ -212,6 +222,28 @@ pub(crate) fn by_hash(
     let hash = draw.part(u64::from(pkt.src.0) << 32 | u64::from(pkt.dst.0));
     let entropy = u64::from(pkt.path) << 8 | u64::from(pkt.proto);
     choose(known, at, pkt, |n| hash.below(SPRAY, entropy, n))
+}
+
+impl RoutingView<'_> {
+    /// As [`Topology::stamp`], of the uplinks that [`by_hash`] gives at each switch, whose `draws`
+    /// these are. What is believed of links must not change while the packet is on its way.
+    #[inline(never)]
+    pub(crate) fn stamp_hashes(&self, draws: &[Draw], pkt: &mut Packet) {
+        let topology = self.topology;
+        let (from, to) = (&topology.homes[pkt.src.index()], &topology.homes[pkt.dst.index()]);
+        let up = |at: u32| by_hash(self, at, pkt, draws[at as usize], &mut 0);
+        let (mut first, mut second) = (to.slot(), to.rack());
+        if from.tor() != to.tor() {
+            let agg = up(from.tor());
+            first = from.tor_downs + agg as u16;
+            // A dumbbell has no aggregation switches.
+            if from.pod() != to.pod() && topology.agg_switches() > 0 {
+                let at = topology.switch_index(Tier::Agg, from.pod() * topology.aggs + agg);
+                second = (topology.agg_downs + up(at as u32)) as u16;
+            }
+        }
+        pkt.scratch = [first, second, to.pod() as u16, to.rack(), to.slot()];
+    }
 }
 
 /// [`Routing::PacketRandom`]: any uplink for any packet.
@@ -363,6 +395,56 @@ mod tests {
                         let rest = follow(&topology, &back, first);
                         let home: Vec<u32> = [first].into_iter().chain(rest).collect();
                         assert_eq!(home, whole[whole.len() - n - 1..], "from switch {at}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// The link that a packet takes from switch `at` in a tree where switches hash, and so on to
+    /// its host.
+    fn hashed(known: &RoutingView<'_>, pkt: &Packet, draws: &[Draw], mut at: u32) -> Vec<u32> {
+        let topology = known.topology;
+        let home = &topology.homes[pkt.dst.index()];
+        let mut links = Vec::new();
+        loop {
+            let switch = &topology.switches[at as usize];
+            let (tier, below) = topology.below(at);
+            let link = if home.below[tier] == below {
+                switch.down + u32::from(home.down[tier])
+            } else {
+                switch.up + by_hash(known, at, pkt, draws[at as usize], &mut 0)
+            };
+            links.push(link);
+            match topology.switch_at(topology.links()[link as usize].to) {
+                Some(next) => at = next,
+                None => return links,
+            }
+        }
+    }
+
+    /// What a packet carries leads it where switches that hash would; turned back anywhere, too.
+    #[test]
+    fn packets_carry_what_hashes_choose() {
+        for topology in trees() {
+            let state = LinkState::new(&topology);
+            let known = RoutingView { topology: &topology, state: &state };
+            let switches = 0..topology.switches.len() as u64;
+            let draws: Vec<Draw> = switches.map(|at| Draw::new(1, SPRAY, at)).collect();
+            for (src, dst) in pairs(&topology) {
+                for path in 0..5 {
+                    let mut pkt = Packet { src, dst, path, ..Packet::EMPTY };
+                    known.stamp_hashes(&draws, &mut pkt);
+                    let links = follow(&topology, &pkt, src.0);
+                    let tor = topology.homes[src.index()].tor();
+                    assert_eq!(links, hashed(&known, &pkt, &draws, tor), "{src} to {dst}");
+                    let mut back = Packet { src: dst, dst: src, ..pkt };
+                    known.stamp_hashes(&draws, &mut back);
+                    let passed = [src.0].into_iter().chain(links);
+                    let ends = passed.map(|link| topology.links()[link as usize].to);
+                    for at in ends.filter_map(|end| topology.switch_at(end)) {
+                        let home = hashed(&known, &back, &draws, at);
+                        assert_eq!(follow(&topology, &back, home[0]), home[1..], "from {at}");
                     }
                 }
             }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use endpoint::{App, Endpoint, JobRecord, RttRecord};
+use endpoint::{App, Draw, Endpoint, JobRecord, RttRecord};
 use units::{Dur, HostId, MsgKey, Time};
 
 use crate::build::{self, Common};
@@ -21,7 +21,7 @@ use crate::hosts::simulated;
 use crate::link_state::{LinkState, RoutingView};
 use crate::links::Watcher;
 use crate::message_table::{MessageTable, Report};
-use crate::network::Network;
+use crate::network::{Network, SWITCH};
 use crate::outcome::{
     Amount, Conservation, Counters, Deadlock, End, LinkStats, Outcome, Progress, Skipped, Violated,
     Violation,
@@ -94,10 +94,12 @@ impl<'o, const WATCHED: bool> Run<'o, WATCHED> {
         let partitioning = Partitioning::new(&topology, &rates, wanted, signals);
         let (parts, lookahead) = (partitioning.parts, partitioning.lookahead);
         let tables = Tables::new(&topology, config.routing)?;
-        let forwarding = Forwarding::new(config.routing, &topology);
+        let forwarding = Forwarding::new(&config, &topology);
+        let draw = |switch| Draw::new(config.seed, SWITCH, switch);
+        let draws = (0..topology.switches.len() as u64).map(draw).collect();
         let skipper = config.skip.map(|spec| Skipper::new(&config, spec, &topology));
         let (window, sampler) = (config.window, Sampler::new(config.sample_every, config.window));
-        let world = Arc::new(World { topology, config, forwarding, partitioning, tables });
+        let world = Arc::new(World { topology, config, forwarding, partitioning, tables, draws });
         let common = Common::new(&world, &rates, signals, link_state);
         let mut hosts = endpoints.into_iter().zip(apps);
         let mut event_loop = |index| {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use endpoint::Draw;
+
 use crate::config::Config;
 use crate::encoding::Tables;
 use crate::partitioning::Partitioning;
@@ -14,4 +16,6 @@ pub(crate) struct World {
     pub(crate) forwarding: Forwarding,
     pub(crate) partitioning: Partitioning,
     pub(crate) tables: Tables,
+    /// By switch.
+    pub(crate) draws: Vec<Draw>,
 }

@@ -240,8 +240,14 @@ impl ByClass {
         let before = queue.bytes();
         let result = act(queue);
         self.bytes = self.bytes - before + queue.bytes();
-        self.waits = self.waits & !(1 << at) | u8::from(!queue.is_empty()) << at;
+        self.note_waiting(at);
         Some(result)
+    }
+
+    /// Packets may have joined queue `at`, or left it for the link.
+    fn note_waiting(&mut self, at: usize) {
+        let waits = self.classes.get(at).is_some_and(|class| !class.queue.is_empty());
+        self.waits = self.waits & !(1 << at) | u8::from(waits) << at;
     }
 
     /// The class in which the header of `packet` goes on.
@@ -255,7 +261,13 @@ impl ByClass {
     }
 
     fn join(&mut self, packet: Desc) -> bool {
-        self.change(self.place(packet), |queue| queue.try_enqueue(packet)).unwrap_or(false)
+        let at = self.place(packet);
+        let joins = self.classes.get_mut(at).is_some_and(|class| class.queue.try_enqueue(packet));
+        if joins {
+            self.bytes += u32::from(packet.len);
+            self.waits |= 1 << at;
+        }
+        joins
     }
 
     fn enqueue_or_trim(&mut self, trim: Trim, packet: Desc, told: &mut Told<'_>) {
@@ -305,11 +317,15 @@ impl Discipline for ByClass {
         if self.admitted {
             return false;
         }
-        self.classes.iter_mut().for_each(|class| class.credit = 0);
+        if !self.strict {
+            self.classes.iter_mut().for_each(|class| class.credit = 0);
+        }
         let at = self.place(packet);
-        let fits = self.change(at, |queue| queue.cut_through(packet)).unwrap_or(false);
+        let Some(class) = self.classes.get_mut(at) else { return false };
+        let fits = class.queue.cut_through(packet);
         if fits {
-            self.classes[at].credit -= i64::from(packet.len);
+            class.credit -= i64::from(packet.len);
+            self.bytes += u32::from(packet.len);
         }
         fits
     }
@@ -333,10 +349,11 @@ impl Discipline for ByClass {
             return None;
         }
         self.turn = if self.strict { ready.ilog2() as usize } else { self.whose_turn(ready) };
-        let packet = self.change(self.turn, Queue::dequeue)??;
-        if !self.strict {
-            self.classes[self.turn].credit -= i64::from(packet.len);
-        }
+        let class = self.classes.get_mut(self.turn)?;
+        let packet = class.queue.dequeue()?;
+        class.credit -= i64::from(packet.len);
+        // It counts as queued until it has been sent.
+        self.note_waiting(self.turn);
         Some(packet)
     }
 
@@ -347,7 +364,11 @@ impl Discipline for ByClass {
     }
 
     fn finish(&mut self, packet: Desc) {
-        self.change(self.place(packet), |queue| queue.finish(packet));
+        let at = self.place(packet);
+        if let Some(class) = self.classes.get_mut(at) {
+            class.queue.finish(packet);
+            self.bytes -= u32::from(packet.len);
+        }
     }
 
     fn take_mark(&mut self) -> Option<Desc> {

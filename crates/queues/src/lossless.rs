@@ -379,7 +379,9 @@ impl PfcBuffer {
         account.held -= len - from_headroom;
         self.shared -= before - account.held.saturating_sub(reserve);
         self.used -= len;
-        self.resume(xon);
+        if !self.paused.is_empty() {
+            self.resume(xon);
+        }
         Ok(())
     }
 
