@@ -3,8 +3,8 @@
 use nix::sys::prctl;
 
 /// While it lives, new memory of this process comes in small pages. For a huge one the kernel
-/// clears two megabytes, and may first move what is in their way: that takes up to some ten
-/// milliseconds, where a host only wants room for its first packet.
+/// clears two megabytes, half a millisecond, and may first have to move what is in their way; a
+/// host only wants room for its first packet.
 pub struct SmallPages {
     /// As it was before.
     before: bool,
