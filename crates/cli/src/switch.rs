@@ -13,7 +13,7 @@ use fabric::{Node, Topology};
 use metrics::{Interface, PcapngWriter};
 use scenario::{Diagnostic, Error, Scenario};
 use serde_json::{Value, json};
-use switch::{Backend, Counters, Harm, Options, Seen, Switch, Totals, Watch, record};
+use switch::{Backend, Counters, Harm, Options, Seen, SmallPages, Switch, Totals, Watch, record};
 
 use crate::table::right;
 use crate::{ENDS_ITSELF, Ended, INTERRUPT, args, say, say_json, tell, warn};
@@ -36,6 +36,7 @@ pub(crate) fn switch(args: &args::Switch, progress: args::Progress) -> Ended {
     }
     let node = named(&args.switch, scenario.topology())?;
     let mut switch = scenario.switch(node)?;
+    let _pages = SmallPages::new();
     let backend = if args.xdp { Backend::Xdp } else { Backend::Packet };
     let mut interfaces = open(&switch, &args.ports, scenario.topology(), backend)?;
     if let Some(file) = &args.record {

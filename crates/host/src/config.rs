@@ -73,7 +73,7 @@ pub struct Config {
     /// The most bytes of unfinished messages that are kept; a packet beyond it is refused, unless
     /// it belongs to the unfinished message that began first: were that refused too, messages that
     /// fill the memory together could never finish. The most memory is therefore `max_buffered +
-    /// max_message`.
+    /// max_message`. Behind its first 16 KiB a message takes pieces of 16 KiB, which count whole.
     pub max_buffered: u64,
     /// Packets to one host that follow one another share a system call (UDP GSO and GRO), where
     /// they have one class and one source port. Long messages are several times faster for it; a

@@ -25,6 +25,9 @@ pub(crate) struct Inbox {
     over: BTreeMap<HostId, Over>,
     /// Bytes of all buffers in `open`.
     buffered: u64,
+    /// Empty pieces of messages that were delivered, for later ones: their memory need not be had
+    /// from the kernel again. With `buffered` they are within `max_buffered`.
+    spare: Vec<Vec<u8>>,
     max_message: u64,
     max_buffered: u64,
 }
@@ -44,7 +47,8 @@ struct Assembly {
     /// How many messages began before this one.
     nth: u64,
     /// Its bytes in pieces of [`CHUNK`] by their number, each as long as the last byte in it needs:
-    /// a byte far behind all others costs no more than a piece.
+    /// a byte far behind all others costs no more than a piece. The first has as much memory as it
+    /// needs, most messages are short; others have that of a whole piece.
     chunks: BTreeMap<u64, Vec<u8>>,
     placed: RangeSet,
     /// What its first packet said.
@@ -53,6 +57,8 @@ struct Assembly {
 
 /// Bytes of a piece of a message. A small one is cheap to zero, a large one to find.
 const CHUNK: u64 = 16 << 10;
+/// The most pieces that are kept: four messages of a megabyte.
+const SPARE: usize = 256;
 
 /// The parts of the bytes from `offset` to `end` that lie in one piece each: its number, and where
 /// in it.
@@ -64,17 +70,29 @@ fn parts(offset: u64, end: u64) -> impl Iterator<Item = (u64, Range<usize>)> {
     })
 }
 
+/// Bytes of memory of piece `n` of a message, of which `len` bytes are in use.
+fn memory(n: u64, len: usize) -> u64 {
+    if n == 0 { len as u64 } else { CHUNK }
+}
+
 impl Assembly {
     /// Bytes of memory that the bytes from `offset` to `end` would need beside what there is.
     fn growth(&self, offset: u64, end: u64) -> u64 {
-        let have = |n| self.chunks.get(&n).map_or(0, Vec::len);
-        parts(offset, end).map(|(n, part)| part.end.saturating_sub(have(n)) as u64).sum()
+        let grows = |(n, part): (u64, Range<usize>)| {
+            let have = self.chunks.get(&n).map_or(0, |chunk| memory(n, chunk.len()));
+            memory(n, part.end).saturating_sub(have)
+        };
+        parts(offset, end).map(grows).sum()
     }
 
-    fn write(&mut self, offset: u64, mut payload: &[u8]) {
+    /// Copy `payload` to `offset`; into `spare` pieces if there are any.
+    fn write(&mut self, offset: u64, mut payload: &[u8], spare: &mut Vec<Vec<u8>>) {
         for (n, part) in parts(offset, offset + payload.len() as u64) {
             let (here, rest) = payload.split_at(part.len());
-            let chunk = self.chunks.entry(n).or_default();
+            let chunk = self.chunks.entry(n).or_insert_with(|| match n {
+                0 => Vec::new(),
+                _ => spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK as usize)),
+            });
             if chunk.len() == part.start {
                 chunk.extend_from_slice(here);
             } else {
@@ -87,15 +105,23 @@ impl Assembly {
 
     /// Bytes of memory that it has.
     fn memory(&self) -> u64 {
-        self.chunks.values().map(|chunk| chunk.len() as u64).sum()
+        self.chunks.iter().map(|(&n, chunk)| memory(n, chunk.len())).sum()
     }
 
-    /// The bytes of a message without holes.
-    fn into_bytes(mut self) -> Vec<u8> {
-        match self.chunks.len() {
-            0 | 1 => self.chunks.pop_first().unwrap_or_default().1,
-            _ => self.chunks.into_values().collect::<Vec<_>>().concat(),
+    /// The bytes of a message without holes. Its pieces are spare then, up to `most`.
+    fn into_bytes(mut self, spare: &mut Vec<Vec<u8>>, most: usize) -> Vec<u8> {
+        if self.chunks.len() <= 1 {
+            return self.chunks.pop_first().unwrap_or_default().1;
         }
+        let mut bytes = Vec::with_capacity(self.chunks.values().map(Vec::len).sum());
+        for (n, mut chunk) in self.chunks {
+            bytes.extend_from_slice(&chunk);
+            if n > 0 && spare.len() < most {
+                chunk.clear();
+                spare.push(chunk);
+            }
+        }
+        bytes
     }
 }
 
@@ -109,9 +135,16 @@ impl Inbox {
             next: 0,
             over: BTreeMap::new(),
             buffered: 0,
+            spare: Vec::new(),
             max_message,
             max_buffered,
         }
+    }
+
+    /// How many pieces may be spare.
+    fn spare_max(&self) -> usize {
+        let room = self.max_buffered.saturating_sub(self.buffered) / CHUNK;
+        usize::try_from(room).map_or(SPARE, |room| room.min(SPARE))
     }
 
     /// Whether there is room for the bytes of `key` from `offset` to `end`. Asked before the
@@ -157,7 +190,8 @@ impl Inbox {
             return Err(Contradiction);
         }
         self.buffered += assembly.growth(offset, end);
-        assembly.write(offset, payload);
+        assembly.write(offset, payload, &mut self.spare);
+        self.spare.truncate(self.spare_max());
         Ok(())
     }
 
@@ -175,8 +209,8 @@ impl Inbox {
         if !self.end(key) || assembly.placed.prefix() != end {
             return Err(Contradiction);
         }
-        let said = assembly.said;
-        Ok((assembly.into_bytes(), said))
+        let (said, most) = (assembly.said, self.spare_max());
+        Ok((assembly.into_bytes(&mut self.spare, most), said))
     }
 
     /// Drop what there is of `key`, which the endpoint has failed.
@@ -342,10 +376,32 @@ mod tests {
                 inbox.place(key, offset, &whole[offset as usize..end as usize], SAID).unwrap();
                 assert!(inbox.buffered - before <= step + 2 * CHUNK, "{step}");
             }
-            assert_eq!(inbox.buffered, len);
+            assert_eq!(inbox.buffered, 6 * CHUNK);
             assert!(inbox.deliver(key).unwrap().0 == whole, "{step}");
-            assert_eq!(inbox.buffered, 0);
+            assert_eq!((inbox.buffered, inbox.spare.len()), (0, 5), "{step}");
         }
+    }
+
+    #[test]
+    fn pieces_are_used_again_and_count_as_long_as_they_are_kept() {
+        let mut inbox = Inbox::new(1 << 20, 4 * CHUNK);
+        let key = |id| MsgKey { id: MsgId(id), ..KEY };
+        let piece = vec![7; CHUNK as usize];
+        (0..3).for_each(|n| inbox.place(key(0), n * CHUNK, &piece, SAID).unwrap());
+        assert_eq!(inbox.deliver(key(0)).unwrap().0, vec![7; 3 * CHUNK as usize]);
+        assert_eq!(inbox.spare.len(), 2, "not the first, which may be small");
+        inbox.place(key(1), CHUNK, b"x", SAID).unwrap();
+        assert_eq!((inbox.buffered, inbox.spare.len()), (CHUNK, 1), "whole, for a byte");
+        inbox.place(key(1), 2 * CHUNK, b"y", SAID).unwrap();
+        (0..2).for_each(|n| inbox.place(key(1), 3 * CHUNK + n * CHUNK, b"z", SAID).unwrap());
+        assert_eq!((inbox.buffered, inbox.spare.len()), (4 * CHUNK, 0));
+        inbox.place(key(1), 0, &piece, SAID).unwrap();
+        assert!(inbox.deliver(key(1)).is_err(), "holes");
+        (0..4).for_each(|n| inbox.place(key(2), n * CHUNK, &piece, SAID).unwrap());
+        inbox.deliver(key(2)).unwrap();
+        assert_eq!(inbox.spare.len(), 3);
+        (3..5).for_each(|id| inbox.place(key(id), 0, &piece, SAID).unwrap());
+        assert_eq!((inbox.buffered, inbox.spare.len()), (2 * CHUNK, 2), "the limit is of both");
     }
 
     /// A source that sends every second of its messages to somebody else.

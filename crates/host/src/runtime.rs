@@ -147,6 +147,9 @@ pub struct Host<'a> {
     /// When the clock was last looked at: once for each packet that arrives, once for each turn and
     /// each time that packets have left. All that is done meanwhile is done then.
     now: Time,
+    /// Nothing has happened in the last turn, and it did not sleep: what comes now has come since
+    /// the last look at the clock, a moment ago.
+    spins: bool,
     link: Link,
     /// Those of this life of the endpoint and of the application.
     draws: [Draw; 2],
@@ -225,6 +228,7 @@ impl<'a> Host<'a> {
         Ok(Self {
             clock: Clock::new(config.start),
             now: Time::ZERO,
+            spins: false,
             draws: ["endpoint", "application"].map(|party| draw(&config, party)),
             link: Link::new(socket.into(), &config)?,
             doorbell: None,
@@ -300,7 +304,10 @@ impl<'a> Host<'a> {
             self.call_app(|app, cx| app.on_start(cx));
         }
         loop {
+            let before = self.counters.sent + self.counters.received;
             let more_to_receive = self.turn()?;
+            let is_quiet = self.counters.sent + self.counters.received == before;
+            self.spins = is_quiet && self.config.busy;
             if done(&self.counters) {
                 return Ok(true);
             }
@@ -403,7 +410,7 @@ impl<'a> Host<'a> {
         }
         // What it answers has left.
         self.report_departures()?;
-        let at = self.look_at_clock();
+        let at = if std::mem::take(&mut self.spins) { self.now } else { self.look_at_clock() };
         if !self.is_current(&pkt, &beside, at)? {
             return Ok(());
         }

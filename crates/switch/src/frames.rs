@@ -11,6 +11,9 @@ const ARP: [u8; 2] = [0x08, 0x06];
 const ARP_SENDER: std::ops::Range<usize> = 28..32;
 const ARP_TARGET: std::ops::Range<usize> = 38..42;
 
+/// Bytes of a long frame, with all its headers.
+const LONG: usize = 9_300;
+
 /// The packet in `bytes`, a frame from Ethernet on. None if it names no hosts.
 ///
 /// A Trimline datagram is what its shim says: it counts `wire_len` bytes, as in the simulator, and
@@ -82,6 +85,14 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
+    /// Have memory for `count` frames, and have the kernel give it now: the first frames of a run,
+    /// which come all at once, do not wait for it.
+    pub(crate) fn prepare(&mut self, count: usize) {
+        let any = [1; LONG];
+        let made: Vec<u32> = (0..count).map(|_| self.insert(Packet::EMPTY, &any)).collect();
+        self.free.extend(made);
+    }
+
     pub(crate) fn insert(&mut self, pkt: Packet, bytes: &[u8]) -> u32 {
         let handle = self.free.pop().unwrap_or_else(|| {
             self.held.push(Held { pkt, bytes: Vec::new(), broken: false });
@@ -110,5 +121,20 @@ impl Frames {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.held.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_prepared_holds_nothing_and_is_used_first() {
+        let mut frames = Frames::default();
+        frames.prepare(2);
+        assert_eq!((frames.len(), frames.held.len()), (0, 2));
+        let all = [1, 2, 3].map(|n| frames.insert(Packet::EMPTY, &[n; 70]));
+        assert_eq!((frames.len(), frames.held.len()), (3, 3));
+        assert_eq!(all.map(|at| frames.get(at).bytes[69]), [1, 2, 3]);
     }
 }

@@ -16,6 +16,7 @@
 //! | `run` | the loop: receive, decide, send, sleep; faults that only a real wire has |
 //! | `seen` | what is told of each frame, for captures |
 //! | `offloads` | what the kernel must not do to frames of an interface |
+//! | `pages` | no huge pages while packets travel |
 //! | `netns` | network namespaces joined by virtual links |
 //!
 //! Deliberately absent: transports, hosts, files of scenarios.
@@ -25,6 +26,7 @@ mod interface;
 pub mod netns;
 mod offloads;
 mod packet;
+mod pages;
 mod port;
 pub mod record;
 mod replay;
@@ -34,6 +36,7 @@ mod switch;
 
 pub use interface::{Backend, Interface, InterfaceError};
 pub use offloads::disable_offloads;
+pub use pages::SmallPages;
 pub use replay::{Agreement, ReplayError, replay};
 pub use run::{Harm, Options, RunError, Totals, run};
 pub use seen::{Seen, Watch};

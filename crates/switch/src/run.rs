@@ -21,6 +21,9 @@ const SPIN_BELOW: Dur = Dur::from_us(20);
 /// A frame that is to be overtaken waits for the next one, but not for longer.
 const HOLD: Dur = Dur::from_ms(1);
 
+/// Frames for each port for which there is memory from the start: as many as shallow queues hold.
+const PREPARED: usize = 8;
+
 /// What happens to frames as they leave, beside the scenario's faults: each with this probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Harm {
@@ -104,6 +107,7 @@ pub fn run<'a>(
     let clock = Clock { start_ns: since_1970_ns(options.start) };
     let mut wires = Wires::new(interfaces.len(), options, watch);
     let mut order = Vec::new();
+    switch.prepare(PREPARED * interfaces.len());
     loop {
         let looked = clock.now();
         let (horizon, more) = receive(interfaces, &mut order, &clock, looked)?;

@@ -169,6 +169,11 @@ impl Switch {
         })
     }
 
+    /// Have memory for this many frames from the start.
+    pub(crate) fn prepare(&mut self, frames: usize) {
+        self.frames.prepare(frames);
+    }
+
     /// Frames that it holds.
     #[must_use]
     pub fn held(&self) -> usize {

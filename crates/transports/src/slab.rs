@@ -99,13 +99,31 @@ impl<T> Slab<T> {
         // Not through `?`, which would move the thing twice.
         let value = value.take();
         if value.is_some() {
-            self.free.push(at.index);
+            self.freed(at);
         }
+        value
+    }
+
+    /// Remove a thing, of which only what `keep` says is wanted: large ones are not moved.
+    #[inline]
+    pub(crate) fn remove_but<R>(
+        &mut self,
+        at: SlotRef,
+        keep: impl FnOnce(&mut T) -> R,
+    ) -> Option<R> {
+        let kept = keep(self.get_mut(at)?);
+        self.slots[at.index as usize].1 = None;
+        self.freed(at);
+        Some(kept)
+    }
+
+    /// A place is empty now.
+    fn freed(&mut self, at: SlotRef) {
+        self.free.push(at.index);
         if self.is_empty() && self.slots.len() > KEEP {
             self.slots = Vec::new();
             self.free = Vec::new();
         }
-        value
     }
 
     /// Everything, by place.
@@ -125,7 +143,8 @@ mod tests {
     fn old_references_find_nothing() {
         let mut slab = Slab::new();
         let refs: Vec<_> = (0..10).map(|i| slab.insert(i)).collect();
-        assert_eq!(slab.remove(refs[3]), Some(3));
+        assert_eq!(slab.remove_but(refs[3], |three| *three + 1), Some(4));
+        assert_eq!(slab.remove_but(refs[3], |three| *three), None);
         let again = slab.insert(33);
         assert_eq!(again.index, refs[3].index, "the place is reused");
         assert_eq!(slab.get_mut(refs[3]), None);

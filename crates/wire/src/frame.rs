@@ -337,6 +337,7 @@ pub fn mirror_trimmed(proto: u8, header: &mut [u8]) {
 /// The Internet checksum of `bytes` (RFC 1071): the complement of the ones' complement sum of
 /// 16-bit words, an odd last byte padded with zero. Zero over bytes that contain their checksum.
 #[must_use]
+#[inline]
 pub fn checksum(bytes: &[u8]) -> u16 {
     // Of 32 bits each, which comes to the same (RFC 1071, 2 (C)).
     let (words, rest) = bytes.as_chunks::<4>();

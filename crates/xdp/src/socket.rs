@@ -48,6 +48,22 @@ pub enum Mode {
     Generic,
 }
 
+/// As many frames of several chunks have room at first in what joins them.
+const JOINED: usize = 8;
+
+/// Memory that the kernel has given already, so that the first frames do not wait for it. (It gives
+/// zeros when they are written to.)
+fn given(len: usize) -> Vec<u8> {
+    vec![1; len]
+}
+
+/// The same, empty.
+fn room(len: usize) -> Vec<u8> {
+    let mut room = given(len);
+    room.clear();
+    room
+}
+
 /// Where a frame is: in one chunk of the UMEM, or, made of several, in `Socket::joined`.
 #[derive(Clone, Copy)]
 enum Place {
@@ -118,9 +134,9 @@ impl Socket {
             sent,
             frames: Vec::with_capacity(BATCH),
             chunks: Vec::with_capacity(CHUNKS as usize),
-            joined: Vec::new(),
+            joined: room(if frame_max > CHUNK { JOINED * frame_max } else { 0 }),
             free: (CHUNKS..2 * CHUNKS).map(address).collect(),
-            long: vec![0; if frame_max > CHUNK { frame_max } else { 0 }],
+            long: given(if frame_max > CHUNK { frame_max } else { 0 }),
             tokens: vec![0; 2 * CHUNKS as usize],
             awaited: 0,
             left: Vec::new(),

@@ -16,7 +16,7 @@ mod state;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ::switch::{Backend, Harm, Interface, Seen, Switch, Totals, Watch, netns};
+use ::switch::{Backend, Harm, Interface, Seen, SmallPages, Switch, Totals, Watch, netns};
 
 use fabric::Node;
 use metrics::OutputDir;
@@ -113,6 +113,7 @@ pub fn run(
     out: &OutputDir,
 ) -> Result<(Summary, Vec<Cost>), Error> {
     check::scenario(scenario)?;
+    let _pages = SmallPages::new();
     let bed = Testbed::find(name)?;
     bed.check(&scenario.topology, check::mtu(scenario)?)?;
     let began = Instant::now();

@@ -51,6 +51,13 @@ pub(super) struct Conn {
     paths: ControlPaths,
 }
 
+/// A message that is none of [`Receiver::conns`] any more.
+struct Closed {
+    key: MsgKey,
+    peer: u32,
+    number: u64,
+}
+
 /// A host that has sent messages.
 #[derive(Debug)]
 pub(super) struct Peer {
@@ -281,15 +288,18 @@ impl Receiver {
         }
     }
 
-    /// Forget a message.
-    fn close(&mut self, at: SlotRef) -> Option<Conn> {
-        let conn = self.conns.remove(at)?;
-        self.by_number.remove(&(conn.peer, conn.number));
-        self.peers[conn.peer as usize].open -= 1;
-        if conn.left() > 0 {
-            self.grants.change(&mut self.conns, &self.config, conn.peer);
+    /// Forget a message: which it was.
+    fn close(&mut self, at: SlotRef) -> Option<Closed> {
+        let (closed, left) = self.conns.remove_but(at, |conn| {
+            let &mut Conn { key, peer, number, .. } = conn;
+            (Closed { key, peer, number }, conn.left())
+        })?;
+        self.by_number.remove(&(closed.peer, closed.number));
+        self.peers[closed.peer as usize].open -= 1;
+        if left > 0 {
+            self.grants.change(&mut self.conns, &self.config, closed.peer);
         }
-        Some(conn)
+        Some(closed)
     }
 
     /// What has arrived whole of `host`: data report these, so no ACK need do so.

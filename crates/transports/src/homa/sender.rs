@@ -425,7 +425,8 @@ impl Sender {
 
     /// Forget a message, and start the next one of its channel.
     fn close(&mut self, cx: &mut Cx<'_>, at: SlotRef) {
-        let Some(Flow { msg, number, .. }) = self.flows.remove(at) else { return };
+        let over = self.flows.remove_but(at, |flow| (flow.msg, flow.number));
+        let Some((msg, number)) = over else { return };
         self.by_id.remove(&msg.id);
         if self.flows.is_empty() {
             self.ready.clear();
