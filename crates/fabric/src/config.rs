@@ -19,6 +19,8 @@ pub enum Routing {
     FlowHash,
     /// Each switch draws uniformly for each packet.
     PacketRandom,
+    /// As [`Topology::with_paths`](crate::Topology::with_paths) lists it for a packet's source.
+    Listed,
 }
 
 /// How the path that a sender has chosen is written into a packet (specs/ndp.md#6). All give the

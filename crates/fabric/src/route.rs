@@ -177,6 +177,7 @@ impl Forwarding {
             (Routing::FlowHash, Shape::Tree) if config.faults.is_empty() => return Self::Hashes,
             (Routing::FlowHash, _) => by_hash,
             (Routing::PacketRandom, _) => by_draw,
+            (Routing::Listed, _) => by_source,
         };
         match topology.shape {
             Shape::Valiant { .. } => Self::Valiant(choose),
@@ -256,6 +257,22 @@ pub(crate) fn by_draw(
 ) -> u32 {
     *draws += 1;
     choose(known, at, pkt, |n| draw.below(SPRAY, *draws, n))
+}
+
+/// [`Routing::Listed`]: the uplinks of the path that is listed for the packet's source.
+pub(crate) fn by_source(
+    known: &RoutingView<'_>,
+    at: u32,
+    pkt: &Packet,
+    _: Draw,
+    _: &mut u64,
+) -> u32 {
+    let topology = known.topology;
+    let path = topology.listed.get(pkt.src.index()).copied().unwrap_or(0);
+    let [agg, core] = topology.uplinks(path);
+    let tier = topology.switches[at as usize].tier;
+    let up = u64::from(if tier == Tier::Agg { core } else { agg });
+    choose(known, at, pkt, |n| up % n)
 }
 
 /// One of the uplinks (next switches) of switch `at` over which the destination can be reached, in

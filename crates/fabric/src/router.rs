@@ -8,7 +8,7 @@ use endpoint::{Draw, Packet};
 use crate::config::{ConfigError, Routing};
 use crate::link_state::{Choose, LinkState, RoutingView};
 use crate::network::SWITCH;
-use crate::route::{by_draw, by_hash};
+use crate::route::{by_draw, by_hash, by_source};
 use crate::topology::{Node, Shape, Topology};
 
 /// The ports that one switch of a tree of tiers chooses.
@@ -48,6 +48,7 @@ impl Router {
             Routing::Source | Routing::Encoded(_) => None,
             Routing::FlowHash => Some(by_hash),
             Routing::PacketRandom => Some(by_draw),
+            Routing::Listed => Some(by_source),
         };
         let state = LinkState::new(&topology);
         let draw = Draw::new(seed, SWITCH, u64::from(at));
@@ -90,6 +91,26 @@ mod tests {
     }
 
     /// From switch to switch every packet takes the links of its path.
+    /// Whatever path the packets have, those of host `n` take path `3 - n % 4`, there and back
+    /// alike: they are listed by source.
+    #[test]
+    fn listed_paths_are_those_of_the_source() {
+        let listed = fat_tree().as_ref().clone().with_paths((0..16).map(|n| 3 - n % 4).collect());
+        let topology = Arc::new(listed.unwrap());
+        let router = |node| Router::new(Arc::clone(&topology), Routing::Listed, 1, node).unwrap();
+        let pairs = (0..16).flat_map(|src| (0..16).map(move |dst| (HostId(src), HostId(dst))));
+        for (src, dst) in pairs.filter(|(src, dst)| src != dst) {
+            let pkt = Packet { src, dst, path: 1, ..Packet::EMPTY };
+            let expected: Vec<u32> = topology.path_links(src, dst, 3 - src.0 % 4).collect();
+            for pair in expected.windows(2) {
+                let at = topology.links()[pair[0] as usize].to;
+                assert_eq!(router(at).link(&pkt), Some(pair[1]), "{src} {dst} {at}");
+            }
+        }
+        let why = fat_tree().as_ref().clone().with_paths(vec![0; 15]).unwrap_err();
+        assert_eq!(why.to_string(), "15 paths are listed for 16 hosts");
+    }
+
     #[test]
     fn the_links_are_those_of_the_path() {
         let topology = fat_tree();

@@ -266,6 +266,8 @@ pub struct Topology {
     uneven: bool,
     /// Whether links between switches are slower than those of hosts.
     slow_core: bool,
+    /// By source, the path of its packets under `Routing::Listed`; empty where there is no list.
+    pub(crate) listed: Vec<u32>,
 }
 
 /// Why a topology cannot be built. `Display` is a sentence for the user.
@@ -309,6 +311,23 @@ impl Topology {
     #[must_use]
     pub fn with_slot_heap(self, slot_heap: bool) -> Self {
         Self { slot_heap, ..self }
+    }
+
+    /// The same fabric, in which the packets of each host take path `paths[host]` under
+    /// [`Routing::Listed`](crate::Routing::Listed), modulo the number of paths to where they go.
+    ///
+    /// # Errors
+    /// It is no tree of tiers, or has not as many hosts.
+    pub fn with_paths(self, paths: Vec<u32>) -> Result<Self, TopologyError> {
+        if !matches!(self.shape, Shape::Tree) {
+            return Err(TopologyError(format!("the paths of a {} cannot be listed", self.kind)));
+        }
+        let hosts = self.hosts();
+        if paths.len() != hosts as usize {
+            let message = format!("{} paths are listed for {hosts} hosts", paths.len());
+            return Err(TopologyError(message));
+        }
+        Ok(Self { listed: paths, ..self })
     }
 
     /// The same fabric, known to its hosts to carry packets of up to `mtu` bytes (on the wire).

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use endpoint::{Framing, Observer};
-use fabric::{Outcome, Progress, SkipSpec, Topology, Violated};
+use fabric::{Outcome, Progress, Routing, SkipSpec, Topology, Violated};
 use flow::{Config, Law, Rule, Sim};
 use units::{Dur, HostId, Time};
 
@@ -228,6 +228,9 @@ fn answers(asked: &Asked<'_, '_>) -> Checked<()> {
     metrics(asked.metrics)?;
     pauses(asked)?;
     let (table, mode) = asked.routing;
+    if mode.switches == Routing::Listed {
+        return refuse(table, "mode", "a path from a list");
+    }
     let how = asked.transports.encapsulations(mode);
     flow::check(asked.topology, &how).map_err(|why| {
         let error = table.error("mode", why, "here");

@@ -1,10 +1,14 @@
 //! The `[routing]` table: who chooses the path of a packet.
 
+use std::path::{Path, PathBuf};
+
 use fabric::{Encoding, Routing, Topology};
 use transports::ndp::PathStrategy;
 use units::Dur;
+use workload::{TextError, text};
 
 use crate::diagnostic::Checked;
+use crate::files;
 use crate::key::{Section, keys, section};
 use crate::reader::Reader;
 use crate::transport::Transports;
@@ -33,7 +37,9 @@ choices!(Mode,
     // Each switch draws for each packet.
     "random" => mode(Routing::PacketRandom, PathStrategy::Single),
     // Each switch hashes the flow.
-    "ecmp" => mode(Routing::FlowHash, PathStrategy::Single));
+    "ecmp" => mode(Routing::FlowHash, PathStrategy::Single),
+    // A file says it for each host.
+    "listed" => mode(Routing::Listed, PathStrategy::Single));
 
 /// How the sender's choice is written into packets. Without a word, it is worked out from the
 /// number of the path.
@@ -51,6 +57,7 @@ struct Written {
     mode: Mode,
     reroute_after: Dur,
     path_encoding: PathEncoding,
+    paths_file: PathBuf,
 }
 
 /// Before it is read.
@@ -58,6 +65,7 @@ const NONE: Written = Written {
     mode: mode(Routing::Source, PathStrategy::Permute),
     reroute_after: Dur::ZERO,
     path_encoding: PathEncoding(Routing::Source),
+    paths_file: PathBuf::new(),
 };
 
 keys! { ROUTING: Written {
@@ -72,10 +80,18 @@ keys! { ENCODING: Written {
          No effect on results".default("");
 }}
 
+keys! { LISTED: Written {
+    paths_file: PathBuf,
+        "`mode = \"listed\"`: a line for each drawing, with the path of each host, host 0 first. \
+         A run with seed s takes line s, counted on from the first after the last; lines with `#` \
+         in front do not count".written();
+}}
+
 /// For the reference.
 pub(crate) fn keys() -> Vec<Section> {
     let encoding = section("routing.encoding", ENCODING, &[], Some(&NONE));
-    vec![section("routing", ROUTING, &[], Some(&NONE)), encoding]
+    let listed = section("routing.listed", LISTED, &[], None);
+    vec![section("routing", ROUTING, &[], Some(&NONE)), encoding, listed]
 }
 
 impl Mode {
@@ -104,7 +120,37 @@ pub(crate) fn read(table: &mut Reader<'_>, faults: bool) -> Checked<(Mode, Dur)>
     } else {
         table.without(ENCODING, "`permute`, `spray` or `single`; here switches choose the path");
     }
+    if read.mode.switches != Routing::Listed {
+        table.without(LISTED, "`mode = \"listed\"`");
+    }
     Ok((read.mode, read.reroute_after))
+}
+
+/// The topology with the paths that a run with `seed` takes, if `mode` lists them.
+pub(crate) fn listed(
+    table: &mut Reader<'_>,
+    mode: Mode,
+    seed: u64,
+    (topology, dir): (Topology, &Path),
+) -> Checked<Topology> {
+    if mode.switches != Routing::Listed {
+        return Ok(topology);
+    }
+    let file = files::read(table, "paths_file", dir)?;
+    let text = text::Source::new(&file.source.text, &file.source.name);
+    let located = |error: TextError| files::located(&file.source, &error);
+    let lines: Vec<_> = text.lines(char::is_whitespace).collect();
+    let Some(last) = lines.len().checked_sub(1) else {
+        let hint = "write a line with a path for each host";
+        return Err(located(text.missing(text.end(), "no paths are listed", hint)));
+    };
+    let line = &lines[(seed.wrapping_sub(1) % (last as u64 + 1)) as usize];
+    let paths = line.words().iter().map(|&word| text.whole_u32(word, "a path"));
+    let paths = paths.collect::<Result<Vec<u32>, _>>().map_err(located)?;
+    topology.with_paths(paths).map_err(|why| {
+        let hint = "in a tree of tiers, a line has the number of a path for each host";
+        located(text.wrong(line.first(), why.to_string(), hint))
+    })
 }
 
 /// Check that one of the transports can do what `mode` asks of it.
@@ -151,6 +197,44 @@ mod tests {
         );
         let read = Scenario::parse("encodings.toml", &text, Path::new("."), &[]);
         read.map_err(|why| why.render(false))
+    }
+
+    /// A file is beside the scenario: here in a folder of its own.
+    fn read_listed(lines: &str, seed: u64, fabric: &str) -> Result<Scenario, String> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("paths.txt"), lines).unwrap();
+        let text = format!(
+            r#"name = "listed"
+            seed = {seed}
+            topology = {{ {fabric}, link_rate = "10Gbps", link_delay = "1us" }}
+            queue = {{ kind = "ndp", capacity = "8 packets" }}
+            routing = {{ mode = "listed", paths_file = "paths.txt" }}
+            transport = {{ kind = "ndp", preset = "paper", payload = "9000B", initial_window = 30 }}
+            traffic = {{ kind = "permutation", size = "9KB" }}"#
+        );
+        let read = Scenario::parse("listed.toml", &text, folder.path(), &[]);
+        read.map_err(|why| why.render(false))
+    }
+
+    #[test]
+    fn a_seed_takes_its_line_of_the_list_and_a_list_fits_the_fabric() {
+        let tree = "kind = \"fat-tree\", k = 4";
+        let line = |path: &str| [path; 16].join(" ");
+        let two = format!("# two drawings\n{}\n\n{}\n", line("0"), line("x"));
+        assert!(read_listed(&two, 1, tree).is_ok() && read_listed(&two, 3, tree).is_ok());
+        for seed in [2, 4] {
+            let why = read_listed(&two, seed, tree).err().unwrap();
+            assert!(why.contains("paths.txt:4:1"), "{why}");
+        }
+        let why = read_listed("0 1 2\n", 1, tree).err().unwrap();
+        assert!(why.contains("3 paths are listed for 16 hosts"), "{why}");
+        let why = read_listed("# none\n", 1, tree).err().unwrap();
+        assert!(why.contains("no paths are listed"), "{why}");
+        let bcube = "kind = \"bcube\", n = 4, k = 1, stretch = 0";
+        let why = read_listed(&two, 1, bcube).err().unwrap();
+        assert!(why.contains("the paths of a bcube cannot be listed"), "{why}");
+        let why = read("mode = \"ecmp\", paths_file = \"paths.txt\"", tree).err().unwrap();
+        assert!(why.contains("`paths_file` has no effect here"), "{why}");
     }
 
     #[test]

@@ -287,7 +287,7 @@ fn read(
 
     let faults = fault::are_of_links(&tables.fault);
     let (mode, reroute_after, mut topology, mut transports) =
-        routed(&mut tables, faults, dir, custom)?;
+        routed(&mut tables, faults, (dir, seed), custom)?;
     let hosts = topology.hosts();
     let host = host::read(&mut tables.host, hosts)?;
     let queue = queue::read(&mut tables.queue, &transports, dir)?;
@@ -407,7 +407,7 @@ fn read(
 fn routed(
     tables: &mut Tables<'_>,
     faults: bool,
-    dir: &Path,
+    (dir, seed): (&Path, u64),
     custom: Option<CustomTransport>,
 ) -> Checked<(Mode, Dur, Topology, Transports)> {
     let (mode, reroute_after) = routing::read(&mut tables.routing, faults)?;
@@ -417,6 +417,7 @@ fn routed(
     routing::check(&tables.routing, mode, &transports)?;
     routing::check_encoding(&tables.routing, mode, &topology)?;
     let topology = topology.with_mtu(transports.mtu());
+    let topology = routing::listed(&mut tables.routing, mode, seed, (topology, dir))?;
     transport::check_telemetry(&tables.transport, &transports, &topology)?;
     transport::check_spacing(&tables.transport, &transports, &topology)?;
     transport::check_links(&tables.transport, &transports, &topology);

@@ -42,6 +42,7 @@ impl Builder {
             mtu: 1500,
             uneven: false,
             slow_core: false,
+            listed: Vec::new(),
         };
         Self { topology }
     }

@@ -178,7 +178,9 @@ fn reaches_planes(table: &Reader<'_>, entropies: u16, planes: u32) -> Checked<()
 /// What EVs are where paths are chosen by `mode`, and how many. A message with one path has one.
 fn paths(mode: Mode, entropies: u16) -> (Paths, u16) {
     match (mode.switches, mode.sender) {
-        (Routing::FlowHash | Routing::PacketRandom, _) => (Paths::Hashed, entropies),
+        (Routing::FlowHash | Routing::PacketRandom | Routing::Listed, _) => {
+            (Paths::Hashed, entropies)
+        }
         (_, PathStrategy::Single) => (Paths::Index, 1),
         _ => (Paths::Index, entropies),
     }

@@ -12,7 +12,7 @@ use super::{kinds_of_traffic, names};
 type Words = BTreeSet<String>;
 
 /// Words of keys that are not drawn yet: presets and choices that only the schema names.
-const NOT_DRAWN: [&str; 21] = [
+const NOT_DRAWN: [&str; 22] = [
     // crates/scenario/tests/it/flow_level.rs and calibration.rs have them.
     "engine.level = auto",
     "engine.level = flow",
@@ -22,6 +22,8 @@ const NOT_DRAWN: [&str; 21] = [
     "queue.lossless.preset = sonic",
     "queue.p4.backend = model",
     "queue.p4.backend = rtl",
+    // It needs a file: crates/scenario/src/routing.rs.
+    "routing.mode = listed",
     "traffic.barrier.cap = dynamic",
     "traffic.file.start_unit = ps",
     "traffic.file.start_unit = us",
