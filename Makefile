@@ -43,12 +43,12 @@ demo:
 	    scenarios/demo/websearch_ndp.toml scenarios/demo/websearch_newreno.toml \
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
-# Unit tests beside the others, since each kind alone leaves cores idle while its last tests run. Many wait for a process
-# or a timer: so two at once for each core. No code block of a comment is a test: those are not looked for.
+# In two halves beside each other, since each alone leaves a core idle while its last tests run, or wait for a process: the
+# binaries called `it`, and all others. No code block of a comment is a test: those are not looked for.
 test: lint setup
 	cargo test --locked --workspace --tests --no-run
-	cargo test --locked --workspace --lib & unit=$$!; \
-	    cargo test --locked --workspace --test '*'; others=$$?; wait $$unit && exit $$others
+	cargo test --locked --workspace --lib --test '[!i]*' & half=$$!; \
+	    cargo test --locked --workspace --test it; other=$$?; wait $$half && exit $$other
 
 # What tests need beside the toolchain.
 setup: rtl-setup python-setup page-setup

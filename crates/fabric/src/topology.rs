@@ -320,7 +320,10 @@ impl Topology {
     /// It is no tree of tiers, or has not as many hosts.
     pub fn with_paths(self, paths: Vec<u32>) -> Result<Self, TopologyError> {
         if !matches!(self.shape, Shape::Tree) {
-            return Err(TopologyError(format!("the paths of a {} cannot be listed", self.kind)));
+            return Err(TopologyError(format!(
+                "the paths of this {} cannot be listed: it has several planes, or is no tree of tiers",
+                self.kind
+            )));
         }
         let hosts = self.hosts();
         if paths.len() != hosts as usize {

@@ -150,6 +150,8 @@ pub struct Host<'a> {
     /// Nothing has happened in the last turn, and it did not sleep: what comes now has come since
     /// the last look at the clock, a moment ago.
     spins: bool,
+    /// Timers that have fired.
+    fired: u64,
     link: Link,
     /// Those of this life of the endpoint and of the application.
     draws: [Draw; 2],
@@ -229,6 +231,7 @@ impl<'a> Host<'a> {
             clock: Clock::new(config.start),
             now: Time::ZERO,
             spins: false,
+            fired: 0,
             draws: ["endpoint", "application"].map(|party| draw(&config, party)),
             link: Link::new(socket.into(), &config)?,
             doorbell: None,
@@ -304,10 +307,10 @@ impl<'a> Host<'a> {
             self.call_app(|app, cx| app.on_start(cx));
         }
         loop {
-            let before = self.counters.sent + self.counters.received;
+            let before = (self.counters.sent, self.counters.received, self.fired);
             let more_to_receive = self.turn()?;
-            let is_quiet = self.counters.sent + self.counters.received == before;
-            self.spins = is_quiet && self.config.busy;
+            let after = (self.counters.sent, self.counters.received, self.fired);
+            self.spins = self.config.busy && after == before;
             if done(&self.counters) {
                 return Ok(true);
             }
@@ -363,10 +366,12 @@ impl<'a> Host<'a> {
     fn fire_due(&mut self, now: Time) -> Result<(), Error> {
         for _ in 0..self.config.batch {
             let Some(id) = self.timers.pop_due(now) else { break };
+            self.fired += 1;
             self.call(|endpoint, cx| endpoint.on_timer(cx, id))?;
         }
         for _ in 0..self.config.batch {
             let Some(id) = self.app_timers.pop_due(now) else { break };
+            self.fired += 1;
             self.call_app(|app, cx| app.on_timer(cx, id));
         }
         while let Some((host, given_up)) = self.introductions.ask(now) {

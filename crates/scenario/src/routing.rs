@@ -144,7 +144,7 @@ pub(crate) fn listed(
         let hint = "write a line with a path for each host";
         return Err(located(text.missing(text.end(), "no paths are listed", hint)));
     };
-    let line = &lines[(seed.wrapping_sub(1) % (last as u64 + 1)) as usize];
+    let line = &lines[((seed % (last as u64 + 1) + last as u64) % (last as u64 + 1)) as usize];
     let paths = line.words().iter().map(|&word| text.whole_u32(word, "a path"));
     let paths = paths.collect::<Result<Vec<u32>, _>>().map_err(located)?;
     topology.with_paths(paths).map_err(|why| {
@@ -232,7 +232,7 @@ mod tests {
         assert!(why.contains("no paths are listed"), "{why}");
         let bcube = "kind = \"bcube\", n = 4, k = 1, stretch = 0";
         let why = read_listed(&two, 1, bcube).err().unwrap();
-        assert!(why.contains("the paths of a bcube cannot be listed"), "{why}");
+        assert!(why.contains("the paths of this bcube cannot be listed"), "{why}");
         let why = read("mode = \"ecmp\", paths_file = \"paths.txt\"", tree).err().unwrap();
         assert!(why.contains("`paths_file` has no effect here"), "{why}");
     }

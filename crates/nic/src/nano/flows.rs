@@ -77,6 +77,13 @@ impl Flows {
         flow.payload = payload;
     }
 
+    /// So many packets are in flight again, whether there is room for them or not.
+    pub fn again(&mut self, flow: usize, packets: u32) {
+        if let Some(flow) = self.0.get_mut(flow) {
+            flow.in_flight += packets;
+        }
+    }
+
     /// So many of the packets in flight have been delivered or trimmed, or their message is over.
     pub fn done(&mut self, now: Time, flow: usize, packets: u32) {
         let Some(flow) = self.0.get_mut(flow) else { return };

@@ -330,6 +330,13 @@ impl Packetization {
             self.free(at, id);
             return Some(Timeout { tag, gave_up: true, repeats: 0 });
         }
+        // What was trimmed has waited for room until now: from here on it is taken as in flight.
+        let (flow, trimmed) = (message.flow(), message.trimmed & !message.delivered);
+        message.trimmed = 0;
+        if let Some(flows) = &mut self.flows {
+            flows.again(flow, trimmed.count_ones());
+        }
+        let message = self.message(id)?;
         let mut rtx = below(u16::from(rtx_offset) + 1) & !message.delivered;
         rtx &= below(u16::from(message.packets));
         let stuck = rtx == 0 && max_tx <= rtx_offset && message.waiting == 0;
@@ -428,18 +435,19 @@ impl Packetization {
     }
 
     /// The queue of the next packet and its descriptor's place there, which is the front unless the
-    /// flows of those before it may not send.
+    /// flows of those before it may not send. What waits for room to go again goes before what is
+    /// new (specs/uet.md#4).
     fn ready(&self, since: Time) -> Option<(usize, usize)> {
-        let mut queues = self.queues.iter().enumerate();
         let Some(flows) = &self.flows else {
             let first =
                 |queue: &VecDeque<Descriptor>| queue.front().is_some_and(|d| d.since <= since);
-            return queues.find(|(_, queue)| first(queue)).map(|(at, _)| (at, 0));
+            return self.queues.iter().position(first).map(|at| (at, 0));
         };
         let may = |d: &Descriptor| {
             released(&self.messages, flows, d).is_some_and(|released| released <= since)
         };
-        queues.find_map(|(at, queue)| Some((at, queue.iter().position(may)?)))
+        let order = [Queue::Credit, Queue::Init, Queue::Timeout].map(|queue| queue as usize);
+        order.into_iter().find_map(|at| Some((at, self.queues[at].iter().position(may)?)))
     }
 
     /// Give the message up that the user calls `tag`. Returns whether there was one.

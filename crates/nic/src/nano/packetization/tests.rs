@@ -99,19 +99,35 @@ fn what_was_trimmed_needs_room_again() {
     p.submit(Time(0), message(5));
     assert_eq!(drain(&mut p), [(0, false), (1, false)]);
     nack(&mut p, 0, Some(1));
-    assert_eq!(drain(&mut p), [(2, false)], "what was never sent goes first");
+    assert_eq!(drain(&mut p), [(0, true)], "before what is new");
+    p.delivered(Time(0), 0, 0b1);
+    assert_eq!(drain(&mut p), [(2, false)]);
+    nack(&mut p, 1, Some(2));
     p.delivered(Time(0), 0, 0b10);
-    assert_eq!(drain(&mut p), [(3, false)]);
-    p.delivered(Time(0), 0, 0b100);
+    assert_eq!(drain(&mut p), [(1, true), (3, false)], "it has arrived, but waits already");
+    p.delivered(Time(0), 0, 0b1100);
     assert_eq!(drain(&mut p), [(4, false)]);
-    p.delivered(Time(0), 0, 0b1000);
-    assert_eq!(drain(&mut p), [(0, true)]);
-    nack(&mut p, 4, Some(5));
-    p.delivered(Time(0), 0, 0b1_0000);
-    assert_eq!(drain(&mut p), [(4, true)], "it has arrived, but waits for the wire already");
-    assert_eq!(p.delivered(Time(0), 0, 0b1), Some(77));
+    assert_eq!(p.delivered(Time(0), 0, 0b1_0000), Some(77));
     p.submit(Time(0), message(5));
     assert_eq!(drain(&mut p), [(0, false), (1, false)], "neither more nor less than the window");
+}
+
+/// A flow whose window is full of packets that nobody answers: what was trimmed goes at the next
+/// timeout, and counts as in flight then.
+#[test]
+fn what_was_trimmed_waits_for_a_timeout_at_most() {
+    let mut p = Packetization::new(&Config::prototype(2, TIMEOUT), true);
+    p.submit(Time(0), message(3));
+    assert_eq!(drain(&mut p), [(0, false), (1, false)]);
+    p.set_flow(Time(0), Outgoing::for_test(77).dst_ip as usize % 256, Pace { window: 1, gap: 0 });
+    nack(&mut p, 0, Some(1));
+    assert_eq!(drain(&mut p), [], "packet 1 is in flight");
+    time_out(&mut p);
+    assert_eq!(drain(&mut p), [(0, true), (1, true)]);
+    p.delivered(Time(0), 0, 0b1);
+    assert_eq!(drain(&mut p), []);
+    p.delivered(Time(0), 0, 0b10);
+    assert_eq!(drain(&mut p), [(2, false)]);
 }
 
 /// A NACK marks; what it marks leaves with the next credit, if that is only repeated.
