@@ -43,12 +43,12 @@ demo:
 	    scenarios/demo/websearch_ndp.toml scenarios/demo/websearch_newreno.toml \
 	    scenarios/demo/incast_ndp.toml scenarios/demo/incast_newreno.toml
 
-# In two halves beside each other, since each alone leaves a core idle while its last tests run, or wait for a process: the
-# binaries called `it`, and all others. No code block of a comment is a test: those are not looked for.
+# Many tests wait for a process or a timer: two at once for each core.
+export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc))
+
+# No code block of a comment is a test: `--tests` leaves out looking for them in every crate.
 test: lint setup
-	cargo test --locked --workspace --tests --no-run
-	cargo test --locked --workspace --lib --test '[!i]*' & half=$$!; \
-	    cargo test --locked --workspace --test it; other=$$?; wait $$half && exit $$other
+	cargo test --locked --workspace --tests
 
 # What tests need beside the toolchain.
 setup: rtl-setup python-setup page-setup
