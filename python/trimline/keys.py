@@ -2139,9 +2139,9 @@ class Routing(TypedDict, total=False):
     """With `permute`, `spray` and `single`: how the sender's choice is written into a packet. No
     effect on results."""
     paths_file: str
-    """`mode = "listed"`: a line for each drawing, with the path of each host, host 0 first. A run
-    with seed s takes line s, counted on from the first after the last; lines with `#` in front do
-    not count."""
+    """`mode = "listed"`: a line for each drawing, with the path of each host, host 0 first. A
+    run with seed s takes line s, counted on from the first after the last; lines with `#` in
+    front do not count."""
     reroute_after: str
     """Until switches and hosts know of the beginning or the end of a fault."""
 
