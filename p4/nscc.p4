@@ -90,7 +90,7 @@ const bit<8> QA_GATE = 3;
 /// 1 / MTU, 2^-40, rounded up.
 const bit<64> PER_PACKET = ((1 << 40) + MTU - 1) / MTU;
 
-// ---- Entropy values: REPS without freezing (specs/uet.md#3.3).
+// ---- Entropy values: REPS without freezing (specs/uet.md#3).
 
 /// Of each flow: the last eight that came unmarked, how many there were, and how many of these were used again.
 Register<bit<128>>(FLOWS) ring;

@@ -11,7 +11,7 @@ use super::past::REMEMBERED_MAX;
 
 /// Who chooses the paths of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spread {
+pub enum PathChoice {
     /// The NIC, one for each message.
     Messages,
     /// The NIC, one for each packet, or the program.
@@ -63,7 +63,7 @@ pub struct Config {
     /// the last.
     pub priorities: u8,
     /// Who chooses the paths of packets.
-    pub spread: Spread,
+    pub choice: PathChoice,
     /// Whether everything happens in cycles of the host's own clock, and in tables of the sizes
     /// that a circuit has: docs/nic.md, "The clocked law".
     pub clocked: bool,
@@ -150,7 +150,7 @@ impl Config {
             egress_cycles: 12,
             protocols: Vec::new(),
             priorities: 8,
-            spread: Spread::Messages,
+            choice: PathChoice::Messages,
             clocked: false,
         }
     }

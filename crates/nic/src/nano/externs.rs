@@ -213,8 +213,9 @@ impl Units {
         Ok(units)
     }
 
-    /// On egress a program reaches the priorities of messages and its packet's path alone: the other
-    /// units hang on the ingress pipeline (specs/nanotransport.md#2), from which no packet leaves.
+    /// On egress a program reaches the priorities of messages and its packet's path alone: the
+    /// other units hang on the ingress pipeline (specs/nanotransport.md#2), from which no packet
+    /// leaves.
     fn check_egress(&self, program: &ir::Program) -> Result<(), BindError> {
         let [ingress, egress] = program.pipelines.as_slice() else { return Ok(()) };
         let bound = |id: &ExternId| self.bound.get(id.index());

@@ -3,7 +3,7 @@
 use endpoint::{Cx, MsgId, Purpose};
 use units::HostId;
 
-use super::config::{Config, Spread};
+use super::config::{Config, PathChoice};
 
 const PATH: Purpose = Purpose::new("nano path");
 
@@ -15,14 +15,14 @@ const TRIES: u64 = 16;
 /// it knows of its path.
 #[derive(Debug)]
 pub(super) struct Paths {
-    spread: Spread,
+    choice: PathChoice,
     by_flow: bool,
     departures: u64,
 }
 
 impl Paths {
     pub(super) const fn new(config: &Config, by_flow: bool) -> Self {
-        Self { spread: config.spread, by_flow, departures: 0 }
+        Self { choice: config.choice, by_flow, departures: 0 }
     }
 
     /// That of the next packet, of message `msg` to `dst`.
@@ -33,9 +33,9 @@ impl Paths {
         msg: MsgId,
         entropy: Option<u16>,
     ) -> u32 {
-        match (entropy, self.spread) {
-            (Some(entropy), Spread::Hashed) => return entropy.into(),
-            (Some(entropy), Spread::Packets) => return works(cx, dst, entropy),
+        match (entropy, self.choice) {
+            (Some(entropy), PathChoice::Hashed) => return entropy.into(),
+            (Some(entropy), PathChoice::Packets) => return works(cx, dst, entropy),
             _ => {}
         }
         let paths = cx.net.paths(dst);
@@ -43,7 +43,7 @@ impl Paths {
             return 0;
         }
         self.departures += 1;
-        let spray = self.spread == Spread::Packets;
+        let spray = self.choice == PathChoice::Packets;
         let n = if spray { self.departures } else { 0 };
         let part = if self.by_flow { u64::from(dst.0) } else { msg.0 };
         let draws = if spray { cx.draw } else { cx.draw.part(part) }.stream(PATH);

@@ -285,8 +285,8 @@ fn the_first_answer_finds_the_greatest_window() {
     assert_eq!(pace.window, 343);
 }
 
-/// REPS (specs/uet.md#3): what came unmarked is used again once, the oldest first, eight at most; otherwise
-/// an entropy value is drawn.
+/// REPS (specs/uet.md#3): what came unmarked is used again once, the oldest first, eight at most;
+/// otherwise an entropy value is drawn.
 #[test]
 fn entropy_values_of_unmarked_packets_are_used_again() {
     let mut drawn = Drawn(11);

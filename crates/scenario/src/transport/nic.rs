@@ -8,7 +8,7 @@ use endpoint::Framing;
 use fabric::Routing;
 use nic::nano::blocks::clocked::least_spacing;
 use nic::nano::buffers::SizeClass as Buffers;
-use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError, Spread};
+use nic::nano::config::{Config as NicConfig, ConfigError as NicConfigError, PathChoice};
 use nic::nano::endpoint::{FRAMING, Nano as Nic, Runs};
 use transports::nano::{Clocked, Config, Nano, Program, SizeClass};
 use units::Dur;
@@ -291,7 +291,7 @@ fn on_blocks(config: &Config) -> NicConfig {
 fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Checked<Transport> {
     let compiled = Compiled::new(table, around.dir, named)?;
     let Programmed { mut nic, protocol, telemetry, overhead } = sized(table)?;
-    nic.spread = spread(around.mode);
+    nic.choice = path_choice(around.mode);
     let framing = Framing { overhead, ..FRAMING };
     let first_protocol = nic.protocols.first().copied().unwrap_or(0);
     let (classes, longest) = (8_u8.saturating_sub(nic.priorities)..8, u64::from(nic.longest()));
@@ -326,11 +326,11 @@ fn programmed(table: &mut Reader<'_>, around: &Around<'_>, named: Named) -> Chec
 }
 
 /// Who chooses paths where they are chosen by `mode`.
-fn spread(mode: Mode) -> Spread {
+fn path_choice(mode: Mode) -> PathChoice {
     match mode.switches {
-        Routing::FlowHash | Routing::PacketRandom => Spread::Hashed,
-        _ if mode.needs_spraying() => Spread::Packets,
-        _ => Spread::Messages,
+        Routing::FlowHash | Routing::PacketRandom => PathChoice::Hashed,
+        _ if mode.needs_spraying() => PathChoice::Packets,
+        _ => PathChoice::Messages,
     }
 }
 
