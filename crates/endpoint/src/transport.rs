@@ -277,6 +277,14 @@ impl NetView<'_> {
         self.whole || self.routes.path_up(self.me, dst, path)
     }
 
+    /// Path `first` to `dst`, or, if that is believed to be broken, the next that is not.
+    #[must_use]
+    pub fn path_from(&self, dst: HostId, first: u32) -> u32 {
+        let paths = self.paths(dst);
+        let mut in_turn = (first..first + paths).map(|n| n % paths);
+        in_turn.find(|&path| self.path_up(dst, path)).unwrap_or(first)
+    }
+
     /// A number that changes whenever some `path_up` may have: path lists are rebuilt then.
     #[must_use]
     pub fn routes_version(&self) -> u32 {

@@ -90,7 +90,6 @@ mod tests {
         Arc::new(Topology::fat_tree(4, 1, link).unwrap())
     }
 
-    /// From switch to switch every packet takes the links of its path.
     /// Whatever path the packets have, those of host `n` take path `3 - n % 4`, there and back
     /// alike: they are listed by source.
     #[test]
@@ -111,6 +110,7 @@ mod tests {
         assert_eq!(why.to_string(), "15 paths are listed for 16 hosts");
     }
 
+    /// From switch to switch every packet takes the links of its path.
     #[test]
     fn the_links_are_those_of_the_path() {
         let topology = fat_tree();

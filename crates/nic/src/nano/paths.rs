@@ -35,7 +35,9 @@ impl Paths {
     ) -> u32 {
         match (entropy, self.choice) {
             (Some(entropy), PathChoice::Hashed) => return entropy.into(),
-            (Some(entropy), PathChoice::Packets) => return works(cx, dst, entropy),
+            (Some(entropy), PathChoice::Packets) => {
+                return cx.net.path_from(dst, u32::from(entropy) % cx.net.paths(dst));
+            }
             _ => {}
         }
         let paths = cx.net.paths(dst);
@@ -49,15 +51,6 @@ impl Paths {
         let draws = if spray { cx.draw } else { cx.draw.part(part) }.stream(PATH);
         let drawn = |attempt| draws.below(n * TRIES + attempt, u64::from(paths)) as u32;
         let up = |&path: &u32| cx.net.path_up(dst, path);
-        let first_up = || (0..paths).find(up).unwrap_or(0);
-        (0..TRIES).map(drawn).find(up).unwrap_or_else(first_up)
+        (0..TRIES).map(drawn).find(up).unwrap_or_else(|| cx.net.path_from(dst, 0))
     }
-}
-
-/// The path with this entropy value; if the NIC knows that it is broken, the next that is not.
-fn works(cx: &Cx<'_>, dst: HostId, entropy: u16) -> u32 {
-    let paths = cx.net.paths(dst).max(1);
-    let first = u32::from(entropy) % paths;
-    let up = |&path: &u32| cx.net.path_up(dst, path);
-    (first..first + paths).map(|n| n % paths).find(up).unwrap_or(first)
 }

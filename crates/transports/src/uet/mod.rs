@@ -124,12 +124,7 @@ fn path(config: &Config, cx: &Cx<'_>, to: HostId, entropy: u16) -> u32 {
     if config.paths == Paths::Hashed {
         return u32::from(entropy);
     }
-    let paths = cx.net.paths(to);
-    let path = u32::from(entropy) % paths;
-    if cx.net.path_up(to, path) {
-        return path;
-    }
-    (path + 1..path + paths).map(|n| n % paths).find(|&n| cx.net.path_up(to, n)).unwrap_or(path)
+    cx.net.path_from(to, u32::from(entropy) % cx.net.paths(to))
 }
 
 impl Endpoint for Uet {
